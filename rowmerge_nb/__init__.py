@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.record import Record as Record
     from rowmerge_nb.trace.record_files import load_record as load_record
     from rowmerge_nb.trace.trace import Trace as Trace
+    from rowmerge_nb.trace.trino_query import trino_query as trino_query
 
 __version__ = "0.1.0"
 
@@ -86,6 +87,7 @@ _HOMES = {
     "restore": "default",
     "run": "default",
     "save_trace": "trace.files",
+    "trino_query": "trace.trino_query",
     "undo": "default",
 }
 

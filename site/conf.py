@@ -25,7 +25,15 @@ NAVIGATION = {
         "docs/duplicates",
         "docs/flows",
     ],
-    "Use": ["docs/stores", "docs/clusters", "docs/speed", "docs/own-connector", "docs/debugging", "docs/replay"],
+    "Use": [
+        "docs/stores",
+        "docs/clusters",
+        "docs/speed",
+        "docs/own-connector",
+        "docs/debugging",
+        "docs/replay",
+        "docs/trino-query",
+    ],
     "Look up": ["docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
     "Project": ["CONTRIBUTING", "CHANGELOG"],
 }

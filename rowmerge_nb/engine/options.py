@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
+from rowmerge_nb.engine.faults import fault_of
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.names import did_you_mean
@@ -18,6 +19,7 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.tasks.faults import Fault
 
 __all__ = ["Options"]
 
@@ -92,6 +94,8 @@ class Options:
         record_every: of so many rows of the pages one is kept; 1 by default, which is all of them.
         why: a condition in SQL on the rows of a MERGE, UPDATE or DELETE, over the columns of the target and, by alias, of the source: those
             for which it is true, 30 at most, are in the trace whole, however large the statement is; ``""`` for none.
+        fault: what is to go wrong in a call of the connector's contract, and in which, as ``"store_merged_rows:2:after"``: see `fault_of`; None
+            for nothing.
         rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
@@ -121,6 +125,7 @@ class Options:
     record_bytes: int = RECORD_BYTES
     record_every: int = 1
     why: str = ""
+    fault: Fault | None = None
     rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
@@ -183,6 +188,8 @@ def _checked(name: str, value: Any) -> Any:
         return checked(value, name, _is_positive, "a whole number from 1")
     if name == "why":
         return checked(value, "why", _is_condition, "a condition on rows in SQL, as \"t.customer = 'Dave'\"")
+    if name == "fault":
+        return fault_of(value)
     if name == "progress":
         return (
             value

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.report.explorer.widget import Explorer
+    from rowmerge_nb.report.model.beside_trino import BesideTrino
     from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.near import Near
     from rowmerge_nb.report.quiz import Quiz
@@ -379,6 +380,21 @@ class Result:
         from rowmerge_nb.report.quiz import Quiz
 
         return Quiz.of(self.trace, n, seed)
+
+    def beside_trino(self, query: Any) -> BesideTrino:
+        """Lay a query that Trino has run beside this run of the same statement: operator by operator the rows of both.
+
+        Args:
+            query: what `trino_query` gives, or what it takes: the path of a file with the query's JSON, or the JSON.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if that is no query's JSON or that of another statement, and where this statement has no plan
+                beside which it could be laid; NOT_FOUND if there is no such file.
+        """
+        from rowmerge_nb.report.model.beside_trino import lay_beside
+        from rowmerge_nb.trace.trino_query import TrinoQuery, trino_query
+
+        return lay_beside(self.trace, query if isinstance(query, TrinoQuery) else trino_query(query))
 
     def verdicts(self) -> Verdicts:
         """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.

@@ -122,7 +122,8 @@ class MergeMagic(Magics):
         if not statements:
             msg = "The cell has no statement"
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge")
-        _check_record(use, len(statements))
+        _check_clashes(use)
+        _check_alone(use, len(statements))
         options = self._options(use)
         for number, (text, offset) in enumerate(statements, 1):
             try:
@@ -148,8 +149,6 @@ class MergeMagic(Magics):
                     _explore(result)
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison | Audit:
-        _check_rehearsal(use)
-
         def run() -> Result | Comparison | Audit:
             if use.has("audit"):
                 chosen = _for_audit(use, options)
@@ -161,8 +160,7 @@ class MergeMagic(Magics):
             asked: dict[str, Any] = {name: True for name in ("rehearse", "near", "check") if use.has(name)}
             if use.has("record"):
                 asked["record"] = use.values["record"]
-            if use.has("why"):
-                asked["why"] = use.values["why"]
+            asked |= {name: use.values[name] for name in ("why", "fault") if use.has(name)}
             return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
 
         return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
@@ -285,34 +283,53 @@ _WORDS: Final = (
 )
 
 
-def _check_rehearsal(use: MagicUse) -> None:
-    """Refuse to rehearse what does not run, or is rehearsed anyway.
+_PLANNED: Final = ("explain", "dry-run")
+_RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
+_CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
+    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison is a rehearsal anyway"},
+    "record": dict.fromkeys((*_PLANNED, "compare", "audit"), "no pages are kept of it"),
+    "fault": {
+        **_RUNS_NOTHING,
+        "compare": "both of its sides would have it, and neither an end",
+        "audit": "an audit calls no sink of the connector's",
+        "verify": "what fails has nothing to be verified",
+    },
+    "compare": dict.fromkeys((*_PLANNED, "show", "explore", "near", "check", "why"), ""),
+    "audit": dict.fromkeys((*_PLANNED, "show", "explore", "near", "compare", "rehearse", "check", "why"), ""),
+}
+"""Options that do not go together: to each, in the order in which they are looked at, those that it refuses, and why if that is not plain."""
+_ALONE: Final[Mapping[str, str]] = {
+    "record": "--record saves the record of one statement",
+    "fault": "--fault counts the calls of one statement",
+}
+"""Options that are about one statement, so that a cell must not have several."""
+
+
+def _check_clashes(use: MagicUse) -> None:
+    """Refuse options that do not go together.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
     """
-    for name in ("explain", "dry-run", "compare"):
-        if use.has("rehearse") and use.has(name):
-            why = "a comparison is a rehearsal anyway" if name == "compare" else "it runs nothing"
-            msg = f"--rehearse and --{name} do not go together: {why}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave one of them out.")
+    for name, refused in _CLASHES.items():
+        for other, why in refused.items():
+            if use.has(name) and use.has(other):
+                msg = f"--{name} and --{other} do not go together{f': {why}' if why else ''}"
+                raise RowMergeError(
+                    msg, code="INVALID_ARGUMENTS", hint="Leave one of them out." if why else f"Leave --{other} out."
+                )
 
 
-def _check_record(use: MagicUse, statements: int) -> None:
-    """Refuse to record what hands nothing to a connector, and several statements in one file.
+def _check_alone(use: MagicUse, statements: int) -> None:
+    """Refuse several statements where an option is about one.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
     """
-    if not use.has("record"):
-        return
-    for name in ("explain", "dry-run", "compare"):
-        if use.has(name):
-            msg = f"--record and --{name} do not go together: no pages are kept of it"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave one of them out.")
-    if statements > 1:
-        msg = f"--record saves the record of one statement, and the cell has {statements}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Put the statement to record into a cell of its own.")
+    for name, what in _ALONE.items():
+        if use.has(name) and statements > 1:
+            msg = f"{what}, and the cell has {statements}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Put the statement to {name} into a cell of its own.")
 
 
 def _explore(result: Any) -> None:
@@ -328,17 +345,9 @@ def _explore(result: Any) -> None:
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
-    """
+    """Give the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written."""
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
-    for name in ("explain", "dry-run", "show", "explore", "near", "check", "why"):
-        if use.has(name):
-            msg = f"--compare and --{name} do not go together"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
     left_out = {"verify", *DECIDED[use.values["compare"]]}
     return {name: value for name, value in options.items() if name not in left_out or use.has(name)}
 
@@ -347,14 +356,10 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     """Give the arguments of an audit: the states, and options; defaults of what it has not are left out, and are refused if written.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
+        RowMergeError: INVALID_ARGUMENTS for a value that names no states.
     """
     from rowmerge_nb.engine.audit.audit import REFUSED
 
-    for name in ("explain", "dry-run", "show", "explore", "near", "compare", "rehearse"):
-        if use.has(name):
-            msg = f"--audit and --{name} do not go together"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
     before, after = states_of(use.values["audit"])
     chosen = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}
     return {**chosen, "before": before, "after": after}

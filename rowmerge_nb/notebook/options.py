@@ -121,6 +121,12 @@ OPTIONS: Final = (
         "Tell of the joined rows for which a condition in SQL is true what every clause said to them and why, in large tables too.",
         "CONDITION",
     ),
+    MagicOption(
+        "fault",
+        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is before or after its work, ACTION raise, kill, "
+        "delay or twice, and all but STEP may be left out. The report lists it as injected.",
+        "STEP:CALL:PLACE:ACTION",
+    ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
     MagicOption("remove", "With the command doctor and --orphans: remove it; what belongs to living statements stays."),

@@ -148,6 +148,19 @@ def test_record_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -
         assert message in failure.message
 
 
+def test_a_fault_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -> None:
+    notebook.run("%%merge --fault store_merged_rows:2:after\nDROP TABLE t")
+    assert notebook.engine.asked[-1][1]["fault"] == "store_merged_rows:2:after"
+    for option in ("--explain", "--dry-run", "--compare flows", "--audit 1..2", "--verify"):
+        failure = notebook.run(f"%%merge --fault finish {option}\nDELETE FROM t").failure
+        assert failure.code == "INVALID_ARGUMENTS"
+        assert f"--fault and {option.split()[0]} do not go together: " in failure.message
+        assert failure.hint
+    failure = notebook.run("%%merge --fault finish\nDELETE FROM a; DELETE FROM b").failure
+    assert "--fault counts the calls of one statement, and the cell has 2" in failure.message
+    assert "needs a value" in notebook.run("%%merge --fault\nDELETE FROM a").failure.message
+
+
 CELLS = """\
 %load_ext rowmerge_nb
 import rowmerge_nb as rm

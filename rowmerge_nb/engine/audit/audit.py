@@ -40,6 +40,7 @@ _VERSION: Final = "a version's number, a snapshot's id, the name of a tag or a b
 REFUSED: Final = {
     "dry_run": "an audit evaluates the statement",
     "era": "pages of an audit have one form",
+    "fault": "an audit calls no sink of the connector's",
     "flow": "an audit evaluates by the machinery of MERGE",
     "near": "an audit looks for what explains the rows that differ by itself",
     "paradigm": "nothing is stored",

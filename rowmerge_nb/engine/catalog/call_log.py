@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from rowmerge_nb.engine.tasks.faults import noted
 from rowmerge_nb.engine.tasks.frames import raised_by
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
@@ -55,7 +56,7 @@ class CallLog:
                 raise
             msg = f"{method} failed: {error_text(failure)}"
             raise ExecutionError(msg, step=method) from failure
-        note(carries(given), None)
+        note(", ".join(filter(None, [carries(given), noted()])), None)
         return given
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
+from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
@@ -165,17 +166,19 @@ class Catalogs:
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
 
-    def transaction(self, options: Options) -> StatementTransaction:
+    def transaction(self, options: Options, changes: str = "") -> StatementTransaction:
         """Begin a statement's dealings with connectors.
 
         Args:
             options: how the statement is run.
+            changes: the catalog that it changes, whose calls are those that a fault counts; ``""`` for all.
         """
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
-        return StatementTransaction(self.connectors, session, self._spark)
+        fault = None if options.fault is None else StatementFault(options.fault, changes)
+        return StatementTransaction(self.connectors, session, self._spark, fault)
 
     def tables(
         self,

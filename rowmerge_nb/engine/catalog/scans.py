@@ -20,7 +20,7 @@ from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
-from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, error_text
 from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -251,6 +251,9 @@ class Scans:
         """
         spark = self._spark()
         executors = executors_of(spark)
+        if executors.elsewhere and self._transaction.fault is not None:
+            msg = "A fault is not possible here: calls are counted in a file of this machine, and executors may run elsewhere"
+            raise ConnectorError(msg, hint="Leave fault out, or run the statement in a local session.")
         if executors.sent:
             task = executors.task(spark, task, self._put_marks(), schema if tells else None)
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))

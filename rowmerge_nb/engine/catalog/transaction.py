@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rowmerge_nb.engine.catalog.call_log import T
+    from rowmerge_nb.engine.catalog.faulty import StatementFault
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorMetadata
@@ -46,6 +47,7 @@ class StatementTransaction:
         connectors: the engine's catalogs.
         session: the statement's session.
         spark: gives the Spark session; not called before rows are needed.
+        fault: what is to go wrong in the calls of a connector; None for nothing.
 
     Attributes:
         changed: whether the statement's change is in the store: False before the call that makes it last, None while that call has not
@@ -54,7 +56,14 @@ class StatementTransaction:
         scans: what the statement reads and writes on Spark.
     """
 
-    def __init__(self, connectors: Mapping[str, Connector], session: ConnectorSession, spark: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        connectors: Mapping[str, Connector],
+        session: ConnectorSession,
+        spark: Callable[[], Any],
+        fault: StatementFault | None = None,
+    ) -> None:
+        self.fault = fault
         self.session = session
         self.log = CallLog()
         self.cancelled = threading.Event()
@@ -72,6 +81,8 @@ class StatementTransaction:
         """Give a catalog's metadata; its transaction begins with the first call."""
         if catalog not in self._open:
             connector = self._connectors[catalog]
+            if self.fault is not None:
+                connector = self.fault.around(catalog, connector)
             handle = connector.begin_transaction()
             try:
                 self._open[catalog] = OpenCatalog(connector, handle, connector.get_metadata(handle))

@@ -44,7 +44,7 @@ KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
 MOST_ROWS: Final = 1_000
 """Of larger tables nobody is told which rows were not joined."""
 LEFT_OUT: Final = frozenset(
-    {"check", "dry_run", "progress", "record", "record_bytes", "record_every", "rehearse", "trace", "verify", "why"}
+    {"check", "dry_run", "fault", "progress", "record", "record_bytes", "record_every", "rehearse", "trace", "verify", "why"}
 )
 """Options of a run that are not those of a trial."""
 NEXT_STEP: Final = (

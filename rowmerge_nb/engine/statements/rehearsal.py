@@ -46,7 +46,7 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
     if by not in WAYS:
         msg = f"by = {by!r} is not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
-    names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record")
+    names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
     clashing = [name for name in names if options.get(name)]
     if by != "flows" and options.get("flow") == Flow.MERGE:
         clashing = [name for name in clashing if name != "flow"]

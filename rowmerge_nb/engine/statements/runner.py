@@ -38,13 +38,14 @@ from rowmerge_nb.plan.explained import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis, RowChangeAnalysis
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
-from rowmerge_nb.sql.tree.statements import Deallocate, Execute, Explain, Prepare, Span
+from rowmerge_nb.sql.tree.statements import Deallocate, Execute, Explain, Prepare, Span, TableName
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
+    from rowmerge_nb.engine.catalog.catalogs import Catalogs
+    from rowmerge_nb.engine.catalog.catalogs import TableName as QualifiedName
     from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.options import Options
@@ -189,7 +190,9 @@ class StatementRunner:
             _complete(error, text)
             raise
 
-    def look(self, text: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> AskedRows:
+    def look(
+        self, text: str, options: Options, versions: Mapping[QualifiedName, ConnectorTableVersion], look: Looking
+    ) -> AskedRows:
         """Plan a MERGE, UPDATE or DELETE once more on tables as they were, and look at its rows; nothing is begun, and all is rolled back.
 
         Args:
@@ -241,16 +244,29 @@ class StatementRunner:
             raise
 
     def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
-        return self._run_analyzed(lambda transaction, tables: _analyzed(statement, transaction, tables, options), options, begun)
+        return self._run_analyzed(
+            lambda transaction, tables: _analyzed(statement, transaction, tables, options),
+            options,
+            begun,
+            self._changes(statement),
+        )
+
+    def _changes(self, statement: Statement) -> str:
+        """Give the catalog of the table that a statement names as what it changes or makes; ``""`` where it names none."""
+        name = getattr(statement, "target", None) or getattr(statement, "name", None)
+        if not isinstance(name, TableName):
+            return ""
+        return name.parts[0].value if len(name.parts) > 2 else self.catalogs.default[0]
 
     def _run_analyzed(
         self,
         analyzed: Callable[[StatementTransaction, StatementTables], Analysis],
         options: Options,
         begun: list[StatementRun],
+        changes: str = "",
     ) -> Result:
         """Run what comes out of an analysis, in a transaction of its own."""
-        transaction = self.catalogs.transaction(options)
+        transaction = self.catalogs.transaction(options, changes)
         tables = self.catalogs.tables(transaction, options.namespace)
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled

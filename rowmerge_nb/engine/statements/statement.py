@@ -32,6 +32,7 @@ from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
+from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
@@ -193,7 +194,12 @@ class StatementRun:
         return result if checking is None else checking.told(result)
 
     def _record(self, error: RowMergeError | None = None) -> None:
-        self.recording = recording_of(self, error)
+        with unwatched():
+            self.recording = recording_of(self, error)
+
+    def _fault(self) -> tuple[Notice, ...]:
+        """Tell what came of the fault that the statement was given."""
+        return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
 
     def work(self) -> Callable[[], None] | None:
         """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
@@ -225,7 +231,9 @@ class StatementRun:
             version_before=_number(self.version_before),
             version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
-            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done)),
+            notices=self.notice_records(
+                *self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done), *self._fault()
+            ),
             seconds=dict(self.seconds),
         )
 

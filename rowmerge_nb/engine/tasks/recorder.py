@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.duplicates import Patterns
+from rowmerge_nb.engine.tasks.faults import noted
 from rowmerge_nb.engine.tasks.frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
@@ -166,6 +167,7 @@ class Recorder:
             carries, page = carries or given.carries, given.page if page is None else page
             if given:
                 carries = plural(len(given), "fragment")
+            carries = ", ".join(filter(None, [carries, noted()]))
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
+from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.spi.operations import Operation
@@ -97,7 +98,7 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
     most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
     begun = Checking(run, read, most)
     try:
-        with interruptible("check"):
+        with interruptible("check"), unwatched():
             return replace(begun, **_before(run, most))
     except StatementInterrupted:
         raise

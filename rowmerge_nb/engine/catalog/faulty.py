@@ -1,0 +1,217 @@
+"""A connector around any other: it keeps a diary of the contract's calls, and fails where it is told to.
+
+What travels to tasks is wrapped too (`rowmerge_nb.engine.tasks.faults`), so a fault can strike in a worker.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.tasks.faults import Fault, InjectedFault, Watch
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.connector import Orphan
+    from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
+    from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
+    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
+    from rowmerge_nb.spi.procedures import Procedure
+
+__all__ = ["FaultyConnector", "StatementFault"]
+
+
+class FaultyConnector(Connector):
+    """Any connector, watched, with a fault to come.
+
+    Args:
+        connector: the connector; whatever it has beyond the contract is reached through this one.
+        fault: what goes wrong; None for nothing. May be assigned anew between statements.
+
+    Attributes:
+        fault: as above.
+
+    >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
+    >>> connector.name
+    'memory'
+    >>> connector.begin_transaction()
+    Traceback (most recent call last):
+    OSError: the disk is full
+    >>> connector.calls
+    ['begin_transaction']
+    """
+
+    def __init__(self, connector: Connector, fault: Fault | None = None) -> None:
+        self.connector = connector
+        self.fault = fault
+        folder = tempfile.mkdtemp(prefix="rowmerge_nb-diary-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._diary = Path(folder) / "calls"
+        self.forget()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "connector":
+            raise AttributeError(name)
+        return getattr(self.connector, name)
+
+    @property
+    def checked_after_commit(self) -> bool:  # type: ignore[override]
+        """What the connector says."""
+        return self.connector.checked_after_commit
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the connector that is wrapped."""
+        return self.connector.name
+
+    @property
+    def calls(self) -> list[str]:
+        """The names of all calls so far, in the order in which they were made, those of tasks included."""
+        return self._diary.read_text().split()
+
+    def forget(self) -> None:
+        """Begin a new diary."""
+        self._diary.write_text("")
+        self._watch.strikes.write_text("")
+
+    @property
+    def strikes(self) -> int:
+        """How often the fault has come into play since the diary was begun, in tasks too."""
+        return len(self._watch.strikes.read_text().split())
+
+    @property
+    def _watch(self) -> Watch:
+        return Watch(str(self._diary), self.fault)
+
+    def _call(self, step: str, *arguments: Any) -> Any:
+        return self._watch.call(step, getattr(self.connector, step), *arguments)
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> ConnectorTransactionHandle:
+        """Begin a transaction."""
+        handle: ConnectorTransactionHandle = self._call("begin_transaction")
+        return handle
+
+    @property
+    def commits_in_finish(self) -> bool:  # type: ignore[override]
+        """As the connector that is wrapped says."""
+        return self.connector.commits_in_finish
+
+    @property
+    def commits_in_thread(self) -> bool:  # type: ignore[override]
+        """As the connector that is wrapped says."""
+        return self.connector.commits_in_thread
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+        """Commit a transaction."""
+        version: ConnectorTableVersion | None = self._call("commit", transaction_handle)
+        return version
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Roll a transaction back."""
+        self._call("rollback", transaction_handle)
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
+        """Give the metadata, wrapped."""
+        metadata: ConnectorMetadata = self._call("get_metadata", transaction_handle)
+        return metadata
+
+    def get_split_manager(self) -> ConnectorSplitManager:
+        """Give the split manager, wrapped."""
+        manager: ConnectorSplitManager = self._call("get_split_manager")
+        return manager
+
+    def get_page_source_provider(self) -> ConnectorPageSourceProvider:
+        """Give the provider of page sources, wrapped."""
+        provider: ConnectorPageSourceProvider = self._call("get_page_source_provider")
+        return provider
+
+    def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
+        """Give the provider of sinks, wrapped."""
+        provider: ConnectorPageSinkProvider = self._call("get_page_sink_provider")
+        return provider
+
+    def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
+        """Give the provider of bucket functions, wrapped."""
+        provider: ConnectorNodePartitioningProvider = self._call("get_node_partitioning_provider")
+        return provider
+
+    def get_table_properties(self) -> Mapping[str, Any]:
+        """Give the table properties of the connector that is wrapped."""
+        return self.connector.get_table_properties()
+
+    @property
+    def shared_directory(self) -> Path | None:
+        """The directory of the connector that is wrapped."""
+        return self.connector.shared_directory
+
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give the procedures of the connector that is wrapped."""
+        return self.connector.get_procedures()
+
+    def orphans(self) -> Sequence[Orphan]:
+        """List what the connector that is wrapped lists."""
+        return self.connector.orphans()
+
+    def remove_orphans(self) -> Sequence[Orphan]:
+        """Have the connector that is wrapped remove it."""
+        return self.connector.remove_orphans()
+
+    def close(self) -> None:
+        """Close the connector that is wrapped."""
+        self.connector.close()
+
+
+def _lost(message: str) -> RowMergeError:
+    return ExecutionError(f"The answer was lost: {message}", changed=None)
+
+
+@dataclass
+class StatementFault:
+    """The fault that one statement is given, and what came of it.
+
+    Args:
+        fault: what goes wrong, and when.
+        catalog: whose calls are counted: the catalog that the statement changes; ``""`` for all, of a statement that changes none.
+    """
+
+    fault: Fault
+    catalog: str
+    _around: dict[str, FaultyConnector] = field(default_factory=dict)
+
+    def around(self, catalog: str, connector: Connector) -> Connector:
+        """Give the connector that is used in place of a catalog's own."""
+        if self.catalog not in {"", catalog}:
+            return connector
+        if catalog not in self._around:
+            self._around[catalog] = FaultyConnector(connector, self._as_it_strikes(connector))
+        return self._around[catalog]
+
+    def _as_it_strikes(self, connector: Connector) -> Fault:
+        """Give the fault: once the call that makes the change last has done its work, an error of it is a lost answer."""
+        fault = self.fault
+        lasting = fault.step.startswith("finish_") if connector.commits_in_finish else fault.step == "commit"
+        return replace(fault, error=_lost) if lasting and fault.after and fault.error is InjectedFault else fault
+
+    @property
+    def told(self) -> str:
+        """What came of it, as a sentence."""
+        if strikes := sum(connector.strikes for connector in self._around.values()):
+            often = f", {plural(strikes, 'time')}" if strikes > 1 else ""
+            return f"Injected fault ({self.fault.text}): {self.fault.what}{often}"
+        step = self.fault.step
+        calls = sum(connector.calls.count(step) for connector in self._around.values())
+        made = f"was called {plural(calls, 'time')}" if calls else "was not called"
+        return f"The fault {self.fault.text} never came into play: {step} {made}"

@@ -1,0 +1,80 @@
+"""Our run of a statement beside Trino's, as text and HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.text import WIDTH
+from rowmerge_nb.words import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.report.model.beside_trino import BesideTrino
+
+__all__ = ["beside_trino_bundle"]
+
+HEADS = ("rows of", "here", "rows", "Trino", "rows")
+
+
+def beside_trino_bundle(beside: BesideTrino) -> dict[str, str]:
+    """Make what a notebook stores: exactly the keys ``text/plain`` and ``text/html``."""
+    rows = [
+        (step.name, step.ours or "–", _rows(step.our_rows), step.trino or "–", _rows(step.trino_rows), step is beside.first)
+        for step in beside.steps
+    ]
+    alone = [
+        (f"Only {where}", ", ".join(f"{name} {_rows(count)}".strip() for name, count in found))
+        for where, found in (("here", beside.only_ours), ("in Trino", beside.only_trino))
+        if found
+    ]
+    sentence = _sentence(beside)
+    text = "\n".join(_lines(sentence, rows, alone, beside.notices))
+    names = {
+        "sentence": sentence,
+        "parts": beside.first is not None,
+        "heads": HEADS,
+        "rows": rows,
+        "alone": alone,
+        "notices": beside.notices,
+    }
+    return {"text/plain": text, "text/html": render_parts("beside_trino.html.j2", names, text, beside.query.statement)}
+
+
+def _sentence(beside: BesideTrino) -> str:
+    query = f"Trino's query {beside.query.id}"
+    compared = sum(step.our_rows is not None and step.trino_rows is not None for step in beside.steps)
+    if beside.first is not None:
+        step = beside.first
+        return f"{query} parts from this run at {step.name}: {_rows(step.our_rows)} here, {_rows(step.trino_rows)} in Trino."
+    if beside.failed:
+        return f"{query} beside this run; at least one of them did not end well, so that their rows need not be the same."
+    if not compared:
+        return f"{query} beside this run; there are no rows to compare."
+    return f"{query} and this run have the same rows in all {compared} steps that both have counted."
+
+
+def _lines(
+    sentence: str, rows: Sequence[tuple[str, str, str, str, str, bool]], alone: Sequence[tuple[str, str]], notices: Sequence[str]
+) -> Iterator[str]:
+    yield from textwrap.wrap(sentence, WIDTH)
+    yield ""
+    table = [HEADS, *(row[:5] for row in rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(5)]
+    for number_of, row in enumerate(table):
+        cells = [
+            cell.rjust(width) if i in {2, 4} else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        mark = "  ◀ first to part" if number_of and rows[number_of - 1][5] else ""
+        yield f"{'  '.join(cells).rstrip()}{mark}"
+    for head, found in alone:
+        yield from textwrap.wrap(f"{head}: {found}", WIDTH, subsequent_indent="  ")
+    for notice in notices:
+        yield from textwrap.wrap(f"Notice: {notice}", WIDTH, subsequent_indent="  ")
+
+
+def _rows(count: int | None) -> str:
+    return "" if count is None else number(count)

@@ -1,0 +1,10 @@
+"""Two statements at once: every order of their contract calls, without Spark, and what each leaves."""
+
+from __future__ import annotations
+
+from rowmerge_nb.testing.contract.statement import Changes
+from rowmerge_nb.testing.interleaving.result import Interleaving, Order
+from rowmerge_nb.testing.interleaving.run import interleave
+from rowmerge_nb.testing.interleaving.statement import upsert
+
+__all__ = ["Changes", "Interleaving", "Order", "interleave", "upsert"]

@@ -1,0 +1,307 @@
+"""A query as Trino's coordinator serves it (``/v1/query/<id>``): its operators with their rows, read from the JSON as plain data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+from rowmerge_nb.errors import RowMergeError
+
+__all__ = ["TrinoNode", "TrinoOperator", "TrinoQuery", "trino_query"]
+
+T = TypeVar("T")
+
+HELPERS: Final = (
+    "Exchange",
+    "LocalExchangeSink",
+    "TaskOutput",
+    "PartitionedOutput",
+    "HashBuilder",
+    "NestedLoopBuild",
+    "SetBuilder",
+    "DynamicFilterSource",
+    "DevNull",
+)
+"""Operators that stand beside the one that does a node's work, or hand its rows on: their rows are counted by others as well."""
+NEXT_STEP: Final = "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended; what is read is the form of Trino 476."
+
+
+@dataclass(frozen=True)
+class TrinoOperator:
+    """An operator of a stage, all of its tasks and drivers together.
+
+    Args:
+        type: its name, ``MergeProcessorOperator``.
+        rows_in: positions that went into it.
+        rows_out: positions that came out.
+    """
+
+    type: str
+    rows_in: int
+    rows_out: int
+
+    @property
+    def helps(self) -> bool:
+        """It builds, sends or takes for another operator.
+
+        >>> TrinoOperator("HashBuilderOperator", 5, 5).helps, TrinoOperator("LookupJoinOperator", 6, 6).helps
+        (True, False)
+        """
+        return self.type.removesuffix("Operator") in HELPERS
+
+
+@dataclass(frozen=True)
+class TrinoNode:
+    """A node of the plan, as EXPLAIN names it, with the operators that have run it.
+
+    Args:
+        id: its id.
+        name: ``MergeProcessor``, ``ScanFilterProject``, ``LeftJoin``, ...
+        descriptor: what stands behind the name.
+        details: further lines.
+        sources: the nodes below; a RemoteSource has the roots of its stages below it.
+        operators: the operators that have run it.
+    """
+
+    id: str
+    name: str
+    descriptor: Mapping[str, str]
+    details: tuple[str, ...]
+    sources: tuple[TrinoNode, ...]
+    operators: tuple[TrinoOperator, ...]
+
+    @property
+    def rows_in(self) -> int | None:
+        """Rows that went into the operator that does its work; of a join those of its probe side. None where nobody counted."""
+        working = [operator for operator in self.operators if not operator.helps]
+        return working[0].rows_in if working else None
+
+    @property
+    def rows_out(self) -> int | None:
+        """Rows that came out of it; None where nobody counted."""
+        working = [operator for operator in self.operators if not operator.helps]
+        if not working:
+            return None
+        # The rows of an outer join that only its end knows come out of an operator of their own.
+        outer = sum(operator.rows_out for operator in working[1:] if operator.type == "LookupOuterOperator")
+        return working[-1].rows_out if not outer else working[0].rows_out + outer
+
+    def walk(self) -> Iterator[TrinoNode]:
+        """Give the node and all below it, each before those below it."""
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            yield node
+            todo += reversed(node.sources)
+
+
+@dataclass(frozen=True)
+class TrinoQuery:
+    """A query that Trino has run.
+
+    Args:
+        id: its id.
+        statement: its text.
+        kind: ``MERGE``, ``UPDATE`` or ``DELETE``.
+        state: ``FINISHED``, ``FAILED``, ...
+        error: the name of the error's code; ``""`` for none.
+        version: Trino's version; ``""`` where it is not told.
+        plan: its plan, the root.
+    """
+
+    id: str
+    statement: str
+    kind: str
+    state: str
+    error: str
+    version: str
+    plan: TrinoNode
+
+    @property
+    def table(self) -> str:
+        """The table that is written, as the plan names it without its version: ``iceberg:demo.accounts``; ``""`` where it names none."""
+        writers = [node for node in self.plan.walk() if node.name == "MergeWriter"]
+        return table_of(writers[0]) if writers else ""
+
+    def __repr__(self) -> str:
+        """Say which query it is."""
+        return f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state}, {sum(1 for _ in self.plan.walk())} nodes)"
+
+
+def table_of(node: TrinoNode) -> str:
+    """Give the table of a node, without version and kind: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
+    return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
+
+
+def trino_query(given: Any) -> TrinoQuery:
+    """Read a query's JSON as Trino's coordinator serves it: the answer of ``GET /v1/query/<id>``, once the query has ended.
+
+    `Result.beside_trino` lays it beside our run of the same statement. Nothing is asked of a server.
+
+    Args:
+        given: the path of a file with the JSON; or the JSON, as text, bytes, or what ``json.load`` gives.
+
+    Raises:
+        RowMergeError: NOT_FOUND if there is no such file; INVALID_ARGUMENTS if it is not a query's JSON, if a part of it is missing, and for
+            a query that is no MERGE, UPDATE or DELETE.
+
+    >>> trino_query("{}")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
+    """
+    try:
+        query = _loaded(given)
+        if not isinstance(query, dict):
+            _refuse(f"This is not the JSON of a query: it is {_kind(query)}")
+        if "queryId" not in query:
+            _refuse("This is not the JSON of a query: it has no 'queryId'")
+        kind = _part(query, "queryType", str, "the query", default="")
+        update = str(query.get("updateType") or kind)
+        if update not in {"MERGE", "UPDATE", "DELETE"}:
+            hint = "What can be compared is MERGE, UPDATE and DELETE."
+            _refuse(f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it", hint)
+        if query.get("outputStage") is None:
+            pruned = ": it was pruned" if query.get("pruned") else ""
+            _refuse(f"The JSON has no 'outputStage'{pruned}")
+        stages = _stages(_part(query, "outputStage", dict, "the query"))
+        version = query.get("version")
+        error = query.get("errorCode")
+        return TrinoQuery(
+            id=_part(query, "queryId", str, "the query"),
+            statement=_part(query, "query", str, "the query"),
+            kind=update,
+            state=_part(query, "state", str, "the query"),
+            error=str(error.get("name", "")) if isinstance(error, dict) else "",
+            version=str(version.get("version", "")) if isinstance(version, dict) else "",
+            plan=_plan(stages),
+        )
+    except RecursionError:
+        _refuse("The JSON is nested deeper than any plan")
+
+
+def _loaded(given: Any) -> Any:
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, bytes | bytearray):
+        text = bytes(given).decode("utf-8", errors="replace")
+    elif isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
+        text = given
+    elif isinstance(given, str | Path) and str(given).strip():
+        path = Path(given).expanduser()
+        try:
+            text = path.read_text("utf-8", errors="replace")
+        except FileNotFoundError:
+            msg = f"There is no file {path}"
+            raise RowMergeError(msg, code="NOT_FOUND", hint=NEXT_STEP) from None
+        except (OSError, ValueError) as error:
+            msg = f"The file {path} cannot be read: {error}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON.") from None
+    else:
+        _refuse(f"A query's JSON is {_kind(given)}, which is not possible", "Give the path of a file, or the JSON itself.")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        _refuse(f"This is no JSON: {error}")
+
+
+def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give all stages, the root first."""
+    found, todo = [], [root]
+    while todo:
+        stage = todo.pop()
+        found.append(stage)
+        below = _part(stage, "subStages", list, "a stage", default=[])
+        if not all(isinstance(each, dict) for each in below):
+            _refuse("'subStages' of a stage are not stages")
+        todo += reversed(below)
+    return found
+
+
+def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
+    """Put the fragments of all stages together: below a RemoteSource are the roots of its fragments."""
+    fragments: dict[str, tuple[dict[str, Any], dict[str, list[TrinoOperator]]]] = {}
+    for stage in stages:
+        plan = _part(stage, "plan", dict, "a stage")
+        name = str(plan.get("id", ""))
+        try:
+            tree = json.loads(_part(plan, "jsonRepresentation", str, f"the plan of stage {name}"))
+        except ValueError:
+            _refuse(f"'jsonRepresentation' of the plan of stage {name} is no JSON")
+        if name in fragments:
+            _refuse(f"Two stages have the plan {name}")
+        fragments[name] = (tree, _operators(stage, name))
+    begun: set[str] = set()
+
+    def node(given: Any, name: str) -> TrinoNode:
+        if not isinstance(given, dict):
+            _refuse(f"A node of the plan of stage {name} is {_kind(given)}")
+        where = f"a node of stage {name}"
+        identity = _part(given, "id", str, where)
+        descriptor = {str(k): str(v) for k, v in _part(given, "descriptor", dict, where, default={}).items()}
+        sources = [node(child, name) for child in _part(given, "children", list, where, default=[])]
+        remote = re.findall(r"[\w.]+", descriptor.get("sourceFragmentIds", ""))
+        sources += [fragment(each) for each in remote if each in fragments]
+        return TrinoNode(
+            identity,
+            _part(given, "name", str, where),
+            descriptor,
+            tuple(map(str, _part(given, "details", list, where, default=[]))),
+            tuple(sources),
+            tuple(fragments[name][1].get(identity, ())),
+        )
+
+    def fragment(name: str) -> TrinoNode:
+        if name in begun:
+            _refuse(f"The rows of stage {name} go to two places, or to itself")
+        begun.add(name)
+        return node(fragments[name][0], name)
+
+    return fragment(next(iter(fragments)))
+
+
+def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator]]:
+    """Give the operators of a stage by their nodes, in the order in which rows go through them."""
+    stats = _part(stage, "stageStats", dict, f"stage {name}")
+    summaries = _part(stats, "operatorSummaries", list, f"the statistics of stage {name}")
+    where = f"an operator of stage {name}"
+    if not all(isinstance(each, dict) for each in summaries):
+        _refuse(f"'operatorSummaries' of stage {name} are not operators")
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for each in sorted(summaries, key=lambda one: (_part(one, "pipelineId", int, where), _part(one, "operatorId", int, where))):
+        key = (_part(each, "planNodeId", str, where), _part(each, "operatorType", str, where))
+        before = sums.get(key, (0, 0))
+        sums[key] = (
+            before[0] + _part(each, "inputPositions", int, where),
+            before[1] + _part(each, "outputPositions", int, where),
+        )
+    found: dict[str, list[TrinoOperator]] = {}
+    for (identity, kind), (rows_in, rows_out) in sums.items():
+        found.setdefault(identity, []).append(TrinoOperator(kind, rows_in, rows_out))
+    return found
+
+
+_MISSING: Final = object()
+
+
+def _part(given: Mapping[str, Any], name: str, kind: type[T], where: str, default: Any = _MISSING) -> T:
+    value = given.get(name)
+    if value is None and default is not _MISSING:
+        return default  # type: ignore[no-any-return]
+    if value is None:
+        _refuse(f"The JSON has no '{name}' in {where}")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        _refuse(f"'{name}' in {where} is {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
+    return "null" if value is None else names.get(type(value), f"of type {type(value).__name__}")
+
+
+def _refuse(message: str, hint: str = NEXT_STEP) -> NoReturn:
+    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)

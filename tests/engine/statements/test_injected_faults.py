@@ -1,0 +1,115 @@
+"""A fault that a statement is given strikes once, is told as injected, and leaves the table as the contract says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+
+pytestmark = pytest.mark.spark
+
+ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
+SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})
+MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+AFTER = [(1, 10), (2, 200), (3, 300), (4, 400)]
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    made = Engine(spark=spark)
+    made.register("t", ROWS)
+    return made
+
+
+def run(engine: Engine, fault: str, **options: Any) -> Any:
+    return engine.run(MERGE, namespace={"s": SOURCE}, fault=fault, **options)
+
+
+def rows(engine: Engine) -> list[tuple[int, int]]:
+    return sorted(zip(*engine.table("t").to_pydict().values(), strict=True))
+
+
+def told(result: Any) -> str:
+    return " ".join(notice.message for notice in result.trace.notices)
+
+
+@pytest.mark.parametrize("fault", ["begin_merge", "store_merged_rows:1:after", "finish", "finish_merge:after"])
+def test_an_error_before_the_commit_is_told_as_injected_and_changes_nothing(engine: Engine, fault: str) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        run(engine, fault)
+    assert f"injected by {fault}" in caught.value.message
+    assert caught.value.changed is False
+    assert rows(engine) == [(1, 10), (2, 20), (3, 30)]
+    method = fault.partition(":")[0]
+    assert f"Injected fault ({fault}): call 1 of {method} raised an error" in told(caught.value.result)
+    assert any(call.method == method and "injected" in (call.error or "") for call in caught.value.result.trace.calls)
+
+
+def test_a_lost_answer_of_the_commit_is_an_unknown_outcome(engine: Engine) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        run(engine, "commit:after")
+    assert caught.value.changed is None
+    assert "Injected fault (commit:after)" in str(caught.value.result)
+    assert rows(engine) == AFTER
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_statement_ends_well(engine: Engine) -> None:
+    result = run(engine, "store_merged_rows:1:after:kill")
+    assert rows(engine) == AFTER
+    assert "(store_merged_rows:1:after:kill): call 1 of store_merged_rows killed its worker after" in told(result)
+
+
+def test_a_page_that_is_stored_twice_is_found_by_the_check(engine: Engine) -> None:
+    result = run(engine, "store_merged_rows:1:twice", check=True)
+    assert result.trace.check.wrong
+    [call] = [call for call in result.trace.calls if "injected" in call.carries]
+    assert call.method == "store_merged_rows"
+    assert call.carries.endswith("injected: store_merged_rows:1:twice")
+
+
+def test_a_call_that_is_delayed_is_marked_where_it_was_made(engine: Engine) -> None:
+    result = run(engine, "finish_merge:after:delay=0.01")
+    [call] = [call for call in result.trace.calls if "injected" in call.carries]
+    assert call.method == "finish_merge"
+    assert rows(engine) == AFTER
+
+
+def test_rows_that_are_read_twice_are_changed_twice(engine: Engine) -> None:
+    result = engine.run("UPDATE t SET v = 0 WHERE id = 1", fault="get_next_page:1:twice")
+    assert result.trace.count == 2
+    assert "(get_next_page:1:twice): call 1 of get_next_page gave its rows twice" in told(result)
+
+
+def test_reading_back_is_not_counted(engine: Engine) -> None:
+    plain = run(engine, "get_next_page:99")
+    engine.register("t", ROWS)
+    checked = run(engine, "get_next_page:99", check=True)
+    assert checked.trace.check is not None
+    told = [notice.message for notice in plain.trace.notices if "never came into play" in notice.message]
+    assert told == [notice.message for notice in checked.trace.notices if "never came into play" in notice.message]
+    assert told[0].startswith("The fault get_next_page:99 never came into play: get_next_page was called ")
+
+
+def test_a_fault_of_a_call_that_is_not_made_is_told(engine: Engine) -> None:
+    result = run(engine, "begin_delete")
+    assert "The fault begin_delete never came into play: begin_delete was not called" in str(result)
+
+
+def test_calls_of_a_catalog_that_is_only_read_are_not_counted(engine: Engine) -> None:
+    other = MemoryConnector()
+    engine.add_catalog("other", other)
+    engine.run("CREATE TABLE other.default.u AS SELECT 2 AS id, 200 AS v")
+    result = engine.run(
+        "MERGE INTO t USING other.default.u s ON t.id = s.id WHEN MATCHED THEN DELETE", fault="begin_transaction:2"
+    )
+    assert "begin_transaction was called 1 time" in " ".join(notice.message for notice in result.trace.notices)
+
+
+def test_a_rehearsal_may_have_one_and_a_comparison_and_a_trial_have_none(engine: Engine) -> None:
+    assert "Injected fault (rollback:delay=0.01)" in str(run(engine, "rollback:delay=0.01", rehearse=True))
+    with pytest.raises(RowMergeError, match="fault do not go together"):
+        engine.compare(MERGE, by="duplicates", namespace={"s": SOURCE}, fault="finish")
