@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 # A saved audit is read by the annotations, which are looked up at run time.
-from rowmerge_nb.trace.journeys import Journey, TermTruth  # noqa: TC001
-from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern  # noqa: TC001
+from rowmerge_nb.trace.journeys import Journey, TermTruth
+from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:

@@ -16,7 +16,15 @@ from rowmerge_nb import RowMergeError, Trace, load_audit, save_trace
 from rowmerge_nb.trace.audit import Audit, AuditCounts, AuditedRow, Cause, Explanation, RowFate
 from rowmerge_nb.trace.audit_files import FORMAT
 
-ROW = {"id": 1, "day": dt.date(2026, 5, 1), "price": Decimal("1.10"), "raw": b"\x00", "list": (1, None), "half": "\ud800", "n": 0.5}
+ROW = {
+    "id": 1,
+    "day": dt.date(2026, 5, 1),
+    "price": Decimal("1.10"),
+    "raw": b"\x00",
+    "list": (1, None),
+    "half": "\ud800",
+    "n": 0.5,
+}
 AUDIT = Audit(
     statement="DELETE FROM t WHERE id = 1",
     kind="DELETE",
