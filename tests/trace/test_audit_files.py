@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError, Trace, load_audit, save_trace
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.trace.audit import Audit, AuditCounts, AuditedRow, Cause, Explanation, RowFate
 from rowmerge_nb.trace.audit_files import FORMAT
 
@@ -98,7 +99,7 @@ def test_another_version_and_another_thing_s_file_are_named(tmp_path: Path) -> N
     error = refused(path)
     assert "of the format 'rowmerge_nb audit 9'" in error.message
     assert error.hint == f"Write one with audit.save(...); this version reads '{FORMAT}'."
-    save_trace(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"), path)
+    save_trace(Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED), path)
     assert "something else than an audit" in refused(path).message
     path.write_bytes(b"\x80\x04cos\nsystem\n(S'exit'\ntR.")
     assert "something else than an audit" in refused(path).message
