@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+    from rowmerge_nb.trace.audit_files import load_audit as load_audit
     from rowmerge_nb.trace.files import load_trace as load_trace
     from rowmerge_nb.trace.files import save_trace as save_trace
     from rowmerge_nb.trace.record import Record as Record
@@ -81,6 +82,7 @@ _HOMES = {
     "audit": "default",
     "default_engine": "default",
     "doctor": "machine",
+    "load_audit": "trace.audit_files",
     "load_record": "trace.record_files",
     "load_trace": "trace.files",
     "replay": "replays.run",

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+# A saved audit is read by the annotations, which are looked up at run time.
+from rowmerge_nb.trace.journeys import Journey, TermTruth
+from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-
-    from rowmerge_nb.trace.journeys import Journey, TermTruth
-    from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
 
 __all__ = ["Audit", "AuditCounts", "AuditVerdict", "AuditedRow", "Cause", "Explanation", "RowFate"]
 
@@ -209,6 +209,20 @@ class Audit:
         from rowmerge_nb.trace.files import write_private
 
         write_private(path, audit_page(self).encode("utf-8", "backslashreplace"), "The report")
+
+    def save(self, path: str | Path) -> None:
+        """Write the audit to a file that only its owner may read: it holds rows. `rowmerge_nb.load_audit` opens it, without Spark.
+
+        Args:
+            path: the file; one that is there is replaced.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written,
+                GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        """
+        from rowmerge_nb.trace.audit_files import save_audit
+
+        save_audit(self, path)
 
     def __str__(self) -> str:
         return self._repr_mimebundle_()["text/plain"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.trace import PageSample, Trace
+from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
 __all__ = ["TraceSchemaError", "decoded", "decoded_as", "decoded_page", "encoded"]
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _DEPTH: Final = 64
 """How deep values of rows are nested at most; Arrow reads no deeper types."""
+_NAMES: Final = {"Operation": Operation, "Mapping": Mapping, "ClauseRecord": ClauseRecord, "Term": Term}
+"""What annotations name that modules have for type checkers only."""
 _INTEGERS: Final = range(-(2**63), 2**63)
 
 
@@ -151,7 +153,7 @@ def _dataclass(value: Any, kind: Any, path: str) -> Any:
 @cache
 def _fields(kind: Any) -> Mapping[str, Any]:
     # Modules that name it for type checkers only do not have it while they run.
-    hints = get_type_hints(kind, localns={"Operation": Operation})
+    hints = get_type_hints(kind, localns=_NAMES)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 

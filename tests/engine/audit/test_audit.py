@@ -444,6 +444,15 @@ def test_a_report_is_saved_for_its_owner_alone(engine: Engine, tmp_path: Path) -
         audited(engine, RIGHT).save_html(tmp_path / "no" / "audit.html")
 
 
+def test_a_saved_audit_has_its_journeys_when_it_is_opened_again(engine: Engine, tmp_path: Path) -> None:
+    for wrong in (audited(engine, RIGHT[1:]), audited(engine, RIGHT, "UPDATE t SET n = 0 WHERE id > 1")):
+        wrong.save(tmp_path / "t.audit")
+        again = rm.load_audit(tmp_path / "t.audit")
+        assert again == wrong
+        assert str(again) == str(wrong)
+    assert audited(engine, RIGHT[1:]).rows[0].journeys
+
+
 def test_the_default_engine_audits(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("rowmerge_nb.default.default_engine", lambda: engine)
     assert rm.audit("t", before=BEFORE, after=BEFORE, statement="DELETE FROM t WHERE id > 100").agrees
