@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
@@ -49,11 +50,22 @@ from rowmerge_nb.trace.nodes import (
     WriterFacts,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.words import KnownRows
+
 __all__ = ["describe"]
 
 
-def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
-    """Turn a plan into records, the root first, depth first."""
+def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
+    """Turn a plan into records, the root first, depth first.
+
+    Args:
+        plan: the plan.
+        would: of a plan that is not run: per id of a node the rows that would come out of it, as far as they are known.
+    """
+    known = would or {}
     record = NodeRecord(
         id=plan.id,
         kind=type(plan).__name__,
@@ -66,8 +78,9 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
         facts=_facts(plan),
         trino=_trino_arguments(plan),
+        would=known.get(plan.id),
     )
-    return (record, *(inner for source in plan.sources for inner in describe(source)))
+    return (record, *(inner for source in plan.sources for inner in describe(source, known)))
 
 
 def _branch(branch: CaseBranch) -> BranchRecord:

@@ -54,6 +54,7 @@ from rowmerge_nb.spi.page import (
     PageLayout,
 )
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         TableBinding,
         TypedExpression,
     )
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["RowChangePlanner", "TargetFacts", "plan_insert", "plan_merge", "plan_query"]
@@ -111,6 +113,7 @@ def plan_query(analysis: QueryAnalysis) -> Output:
         text=excerpt(analysis.text),
         tables=analysis.bindings,
         reads=analysis.reads,
+        size=analysis.size,
     )
     return Output(id=next(ids), outputs=symbols, source=source)
 
@@ -121,6 +124,7 @@ def plan_insert(
     text: str,
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
+    size: Size = unknown,
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -130,11 +134,14 @@ def plan_insert(
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
+        size: tells how many rows the query has.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
     spark, reads = query
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables, reads=reads)
+    source: PlanNode = Source(
+        id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables, reads=reads, size=size
+    )
     if layout is not None:
         source = Exchange(
             id=next(ids),
@@ -367,6 +374,7 @@ class _MergePlanner(RowChangePlanner):
             tables=tuple(table for table in self.analysis.bindings if table.view in source.reads.views),
             reads=source.reads,
             deterministic=source.deterministic,
+            size=source.size,
         )
 
     def _case(self, join: Join) -> Project:

@@ -17,11 +17,13 @@ from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.trace.trace import Trace
 
@@ -39,7 +41,7 @@ class InsertRun(StatementRun):
     def work(self) -> Callable[[], None] | None:
         """Insert up to the finish call."""
         with self.timed("run"):
-            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads))
+            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads), self.analysis.size)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -76,13 +78,16 @@ class CreateTableAsRun(StatementRun):
             return _inserted(self, replace(binding, handle=handle, metadata=known), (analysis.spark or "", analysis.reads))
 
 
-def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads]) -> Callable[[], None] | None:
+def _inserted(
+    run: StatementRun, target: TableBinding, query: tuple[str, Reads], size: Size = unknown
+) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
     Args:
         run: the statement's run.
         target: the table.
         query: Spark text of the rows, whose columns are the table's, and what it reads.
+        size: tells how many rows these are.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -91,7 +96,7 @@ def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads])
         msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
         raise ConnectorError(msg, line=1, column=1)
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, size)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None

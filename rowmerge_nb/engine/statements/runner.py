@@ -279,8 +279,9 @@ class StatementRunner:
         rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
         planned = replace(options, dry_run=True, rules_off=rules_off)
         trace = self._run_of(analysis.inner, transaction, tables, planned).run().trace
-        explained = "true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan)
-        return Result(replace(trace, state=StatementState.EXPLAINED), explained=explained)
+        if analysis.statement.kind == "VALIDATE":
+            return Result(replace(trace, state=StatementState.EXPLAINED, plan=()), explained="true")
+        return Result(replace(trace, state=StatementState.EXPLAINED), explained=explain_text(trace.plan))
 
     def _run_of(
         self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options

@@ -220,7 +220,9 @@ def _meta(trace: Trace) -> Phrase:
     if trace.kind == "MERGE" and trace.duplicates != RepeatedMatches.TRINO:
         runs.append(Run(f"duplicate rule {trace.duplicates}, "))
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
-        runs.append(Run("no row counts because nothing was executed, "))
+        known = any(record.would is not None for record in trace.plan)
+        said = "row counts are what there would be, as far as that is known: " if known else "no row counts because "
+        runs.append(Run(f"{said}nothing was executed, "))
     if not runs:
         return ()
     runs[-1] = Run(runs[-1].text.removesuffix(", ") + ".")

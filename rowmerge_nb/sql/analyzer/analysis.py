@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
@@ -273,6 +275,7 @@ class MergeSource:
         alias: the name it goes by, if any.
         deterministic: reading it twice gives the same rows.
         reads: what the query reads.
+        size: tells how many rows it has.
     """
 
     fields: tuple[Field, ...]
@@ -282,6 +285,7 @@ class MergeSource:
     binding: TableBinding | None = None
     deterministic: bool = True
     reads: Reads = NOTHING
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)
@@ -427,11 +431,12 @@ class DeleteAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class QueryAnalysis(Analysis):
-    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols, and what it reads."""
+    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols, what it reads, and how many rows it has."""
 
     spark: str
     fields: tuple[Field, ...]
     reads: Reads
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)
@@ -443,12 +448,14 @@ class InsertAnalysis(Analysis):
         spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
         reads: what it reads.
         stored: the rows, where they are constants; they find the one that an error is about.
+        size: tells how many rows the query has.
     """
 
     target: TableBinding
     spark: str
     reads: Reads
     stored: StoredRows | None = field(default=None, compare=False)
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.scope import ScopeField
@@ -65,7 +66,8 @@ class QueryAnalyzer(RelationAnalyzer):
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         reads = sum((e.reads(key.value) for key in keys), result.reads)
-        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node), reads=reads)
+        deterministic = result.deterministic and not _cut(node)
+        return replace(result, spark=text, deterministic=deterministic, reads=reads, size=tail_size(result.size, node))
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -97,7 +99,7 @@ class QueryAnalyzer(RelationAnalyzer):
     def _whole(self, relation: RelationResult) -> QueryResult:
         columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
         text = f"SELECT {columns} FROM {relation.text}"
-        return QueryResult(relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads)
+        return QueryResult(relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads, size=relation.size)
 
     # -- VALUES ---------------------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if rows is not None:
             table = self.context.bind(rows)
             text = table.query(field.symbol for field in fields)
-            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)))
+            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)), size=known(rows.count))
         written = [part for part in parts if isinstance(part, WrittenRow)]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
@@ -121,7 +123,7 @@ class QueryAnalyzer(RelationAnalyzer):
         else:
             text, views = computed_rows(self.context, analyzer, node, parts, fields)
             reads += e.Reads(views)
-        return QueryResult(fields, text, reaching, deterministic, reads=reads)
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, size=written_size(parts))
 
     def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
         selects = []
@@ -155,7 +157,8 @@ class QueryAnalyzer(RelationAnalyzer):
         word = f"{node.operator}{'' if node.distinct else ' ALL'}"
         text = f"SELECT {renamed} FROM (({left.cast_to(kinds)}) {word} ({right.cast_to(kinds)}))"
         deterministic = left.deterministic and right.deterministic
-        return QueryResult(fields, text, (*left.reaching, *right.reaching), deterministic, reads=left.reads + right.reads)
+        reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, size=set_size(node, left.size, right.size))
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
@@ -220,7 +223,11 @@ class QueryAnalyzer(RelationAnalyzer):
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
         aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
-        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates, reads=reads)
+        sorted_by = any(isinstance(part, e.Aggregate) for key in keys for part in e.walk(key.value))
+        one_group = aggregates or (sorted_by and not group_by)
+        size = tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query)
+        chosen = tuple(output.field for output in outputs)
+        return QueryResult(chosen, text, reaching, deterministic, aggregates, reads=reads, size=size)
 
     def _grouping_operations(
         self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import table_function
@@ -48,6 +49,7 @@ class QueryResult:
         rows: its rows, where it is VALUES and they are constants.
         reads: what it reads.
         origins: of a query in an expression the numbers of the expressions within it.
+        size: tells how many rows it has.
     """
 
     fields: tuple[ScopeField, ...]
@@ -58,6 +60,7 @@ class QueryResult:
     rows: ConstantRows | None = None
     reads: e.Reads = e.NOTHING
     origins: range = range(0)
+    size: Size = field(default=unknown, compare=False)
 
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
@@ -155,6 +158,7 @@ class RelationResult:
         binding: the table, where the relation is nothing but a table.
         lateral: the text reads columns of the relation to its left.
         reads: what it reads.
+        size: tells how many rows it has.
     """
 
     fields: tuple[ScopeField, ...]
@@ -164,6 +168,7 @@ class RelationResult:
     binding: TableBinding | None = None
     lateral: bool = False
     reads: e.Reads = e.NOTHING
+    size: Size = field(default=unknown, compare=False)
 
 
 class RelationAnalyzer:
@@ -249,7 +254,9 @@ class RelationAnalyzer:
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
-        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding, reads=reads)
+        return RelationResult(
+            fields, text, deterministic=binding.deterministic, binding=binding, reads=reads, size=table_size(binding)
+        )
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
@@ -270,7 +277,7 @@ class RelationAnalyzer:
             ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
         )
         text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
-        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads)
+        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads, size=result.size)
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
         """Refuse a view whose query gives other columns than it gave when the view was made."""
@@ -303,7 +310,7 @@ class RelationAnalyzer:
     def _derived(self, query: QueryResult) -> RelationResult:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
         text = f"({query.spark}) AS {self._alias()}"
-        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads)
+        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads, size=query.size)
 
     def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
         result = self._derived(query)
@@ -391,7 +398,8 @@ class RelationAnalyzer:
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
-        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads)
+        size = join_size(node.kind, left.size, right.size)
+        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads, size=size)
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         if right.lateral and node.kind in {"RIGHT", "FULL"}:
@@ -427,7 +435,8 @@ class RelationAnalyzer:
         text = f"(SELECT {', '.join(columns)} FROM {joined}) AS {self._alias()}"
         deterministic = left.deterministic and right.deterministic
         reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
-        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads)
+        size = join_size(node.kind, left.size, right.size)
+        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads, size=size)
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
         matching = [f for f in side.fields if f.matches([name.value])]

@@ -71,7 +71,7 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
     bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
-    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, origins=origins)
+    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, size=result.size, origins=origins)
 
 
 def _travelling(kind: Type) -> Type:
@@ -126,7 +126,9 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
     origins = tuple(context.origins)
-    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, result.reads, stored, origins=origins)
+    return a.InsertAnalysis(
+        statement.text, bindings, notices, target, spark, result.reads, stored, size=result.size, origins=origins
+    )
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
