@@ -6,7 +6,7 @@ The first format kept as text what are fields today: this is the one place where
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from rowmerge_nb.spi.operations import Era, Operation
@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 5"
+FORMAT: Final = "rowmerge_nb trace 6"
+_FIFTH: Final = "rowmerge_nb trace 5"
 _FOURTH: Final = "rowmerge_nb trace 4"
 _THIRD: Final = "rowmerge_nb trace 3"
 _SECOND: Final = "rowmerge_nb trace 2"
@@ -38,13 +39,24 @@ def of_present_format(content: Any) -> Any:
     """
     if not isinstance(content, dict) or len(content) != 1:
         return None
-    if _FIRST in content:
-        return _without_what_came_fifth(_without_versions_and_near(_without_reasons(_with_layouts(_from_first(content[_FIRST])))))
-    if _SECOND in content:
-        return _without_what_came_fifth(_without_versions_and_near(_without_reasons(content[_SECOND])))
-    if _THIRD in content:
-        return _without_what_came_fifth(_without_versions_and_near(content[_THIRD]))
-    return _without_what_came_fifth(content[_FOURTH]) if _FOURTH in content else content.get(FORMAT)
+    for name, steps in _FORMATS.items():
+        if name in content:
+            value = content[name]
+            for step in steps:
+                value = step(value)
+            return value
+    return content.get(FORMAT)
+
+
+def _without_what_came_sixth(value: Any) -> Any:
+    """Of a plan that was not run nothing was told of the rows that there would be."""
+    plan = _fields(value, "Trace").get("plan")
+    items = plan.get("items") if isinstance(plan, dict) else None
+    for item in items if isinstance(items, list) else ():
+        node = _fields(item, "NodeRecord")
+        if node:
+            node["would"] = None
+    return value
 
 
 def _without_what_came_fifth(value: Any) -> Any:
@@ -294,4 +306,17 @@ _RECORDS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "Call": _call,
     "NoticeRecord": _notice,
     "ErrorRecord": _error,
+}
+
+
+_STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
+    (_FIRST, lambda value: _with_layouts(_from_first(value))),
+    (_SECOND, _without_reasons),
+    (_THIRD, _without_versions_and_near),
+    (_FOURTH, _without_what_came_fifth),
+    (_FIFTH, _without_what_came_sixth),
+)
+"""What brings a format into the next one."""
+_FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {
+    name: [step for _, step in _STEPS[at:]] for at, (name, _) in enumerate(_STEPS)
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as defaulted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import RowMergeError
@@ -60,7 +61,7 @@ class QueryResult:
     rows: ConstantRows | None = None
     reads: e.Reads = e.NOTHING
     origins: range = range(0)
-    size: Size = field(default=unknown, compare=False)
+    size: Size = defaulted(default=unknown, compare=False)
 
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
@@ -168,7 +169,7 @@ class RelationResult:
     binding: TableBinding | None = None
     lateral: bool = False
     reads: e.Reads = e.NOTHING
-    size: Size = field(default=unknown, compare=False)
+    size: Size = defaulted(default=unknown, compare=False)
 
 
 class RelationAnalyzer:
