@@ -319,6 +319,9 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
         "EdNULLEtherville",
         "+gus3Gilroy",
         "+NULL4Nix",
+        "Dave11Devon",
+        "Gus4Gilroy",
+        "Joe12Jamestown",
     ]
 
 

@@ -88,7 +88,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
         "rows": [_row(journey, trace) for journey in shown] if shown else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
-        "others": _rows_of(untouched if untouched is not None else trace.untouched),
+        "others": _rows_of(untouched if untouched is not None else _told_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
         if pages is not None and shown
@@ -317,6 +317,14 @@ def _untouched(trace: Trace) -> int | None:
     there = pages.witness.column("target").is_valid() if "target" in pages.witness.schema.names else None
     ids = pages.row_ids.filter(there) if there is not None else pages.row_ids
     return trace.rows_before - len({repr(row_id) for row_id in python_values(ids)})
+
+
+def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
+    """Give the rows that the trace names, with the columns that the target's rows are shown with."""
+    rows, pages = trace.untouched, trace.pages
+    if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
+        return rows
+    return rows.select([field.name for field in pages.witness.schema.field("target").type])
 
 
 def _rows_of(rows: pa.Table | pa.RecordBatch | None) -> list[list[str | None]]:

@@ -99,7 +99,9 @@ class QueryAnalyzer(RelationAnalyzer):
     def _whole(self, relation: RelationResult) -> QueryResult:
         columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
         text = f"SELECT {columns} FROM {relation.text}"
-        return QueryResult(relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads, size=relation.size)
+        return QueryResult(
+            relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads, size=relation.size
+        )
 
     # -- VALUES ---------------------------------------------------------------------------------------------------
 

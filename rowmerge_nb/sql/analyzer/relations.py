@@ -400,7 +400,9 @@ class RelationAnalyzer:
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
         size = join_size(node.kind, left.size, right.size)
-        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads, size=size)
+        return RelationResult(
+            fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads, size=size
+        )
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         if right.lateral and node.kind in {"RIGHT", "FULL"}:
