@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MINUS", "code", "code_parts", "join", "number", "plural"]
+__all__ = ["MINUS", "KnownRows", "code", "code_parts", "join", "number", "plural"]
 
 MINUS: Final = "\N{MINUS SIGN}"
 
@@ -25,6 +26,34 @@ def plural(count: int, word: str, words: str | None = None) -> str:
     ('1 row', '0 rows', '2 branches')
     """
     return f"{number(count)} {word if count == 1 else words or word + 's'}"
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """How many rows there would be, as far as that is known before anything runs; what is not known at all has no such object.
+
+    Args:
+        rows: the number.
+        exact: it is this number; else it is at most that.
+
+    >>> str(KnownRows(1)), str(KnownRows(4100, exact=False))
+    ('1 row', 'at most 4,100 rows')
+    """
+
+    rows: int
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{'' if self.exact else 'at most '}{plural(self.rows, 'row')}"
+
+    @property
+    def bound(self) -> KnownRows:
+        """At most so many: what is left of the rows once some of them may have been dropped.
+
+        >>> KnownRows(3).bound, KnownRows(0).bound
+        (KnownRows(rows=3, exact=False), KnownRows(rows=0, exact=True))
+        """
+        return KnownRows(self.rows, exact=self.rows == 0)
 
 
 def join(parts: list[str]) -> str:

@@ -421,9 +421,9 @@ class Result:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         if self.explained is not None:
-            from rowmerge_nb.report.words.columns import preformatted
+            from rowmerge_nb.report.bundle import explained_bundle
 
-            return {"text/plain": self.explained, "text/html": preformatted(self.explained)}
+            return explained_bundle(self.trace, self.explained)
         rows: dict[str, str] = {}
         if self.table is not None:
             rows = _shown(self.table)

@@ -78,7 +78,9 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
         first_line: the number of the cell's line on which the statement begins.
     """
     if result.explained is not None:
-        return text_bundle(result.explained)
+        from rowmerge_nb.report.bundle import explained_bundle
+
+        return explained_bundle(result.trace, result.explained)
     rows = _rows_bundle(result.table, max_rows) if result.table is not None else None
     if rows is not None and result.trace.returned is None:
         return rows
@@ -152,10 +154,12 @@ def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: st
 
 
 def plan_bundle(result: Result, form: str) -> Bundle:
-    """Make the bundle of a plan: as ``text``, ``dot``, ``json`` or ``svg``."""
+    """Make the bundle of a plan: as ``text``, which is drawn where HTML is shown, ``dot``, ``json`` or ``svg``."""
     explained = result.explained or ""
     if form == "text" or not result.trace.plan:
-        return text_bundle(explained)
+        from rowmerge_nb.report.bundle import explained_bundle
+
+        return explained_bundle(result.trace, explained)
     if form == "json":
         plan = {"statement": result.trace.statement, "plan": [dataclasses.asdict(node) for node in result.trace.plan]}
         text = json.dumps(plan, indent=2, ensure_ascii=False, default=str)

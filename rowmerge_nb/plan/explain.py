@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
@@ -50,18 +50,29 @@ from rowmerge_nb.trace.nodes import (
     WriterFacts,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.words import KnownRows
+
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
 __all__ = ["describe", "descriptor_of", "record_of"]
 
 
-def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
-    """Turn a plan into records, the root first, depth first."""
-    return (record_of(plan), *(inner for source in plan.sources for inner in describe(source)))
+def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
+    """Turn a plan into records, the root first, depth first.
+
+    Args:
+        plan: the plan.
+        would: of a plan that is not run: per id of a node the rows that would come out of it, as far as they are known.
+    """
+    known = would or {}
+    return (record_of(plan, known.get(plan.id)), *(inner for source in plan.sources for inner in describe(source, known)))
 
 
-def record_of(plan: PlanNode) -> NodeRecord:
-    """Turn one node into a record."""
+def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
+    """Turn one node into a record; of a plan that is not run with the rows that would come out of it."""
     return NodeRecord(
         id=plan.id,
         kind=type(plan).__name__,
@@ -74,6 +85,7 @@ def record_of(plan: PlanNode) -> NodeRecord:
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
         facts=_facts(plan),
         trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
+        would=would,
     )
 
 

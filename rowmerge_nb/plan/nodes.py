@@ -14,6 +14,7 @@ from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
 
@@ -131,6 +133,7 @@ class Source(PlanNode):
         reads: what it reads of them, and whatever else its rows are made of.
         deterministic: running it twice gives the same rows.
         tree: the query as a tree, for EXPLAIN; None where it is not kept.
+        size: tells how many rows it has.
     """
 
     meaning: ClassVar[str] = "Runs the source query; Spark plans what is inside of it."
@@ -140,6 +143,7 @@ class Source(PlanNode):
     reads: Reads = NOTHING
     deterministic: bool = True
     tree: Query | None = field(default=None, compare=False, repr=False)
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,7 @@ from rowmerge_nb.spi.page import (
     PageLayout,
 )
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         TableBinding,
         TypedExpression,
     )
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
 
@@ -113,6 +115,7 @@ def plan_query(analysis: QueryAnalysis) -> Output:
         tables=analysis.bindings,
         reads=analysis.reads,
         tree=analysis.tree,
+        size=analysis.size,
     )
     names = tuple(field.name or field.symbol for field in analysis.fields)
     return Output(id=next(ids), outputs=symbols, source=source, names=names)
@@ -125,6 +128,7 @@ def plan_insert(
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
     tree: Query | None = None,
+    size: Size = unknown,
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -135,12 +139,15 @@ def plan_insert(
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
         tree: the query as a tree, its columns the table's.
+        size: tells how many rows the query has.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
     spark, reads = query
     shown = excerpt(text)
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree)
+    source: PlanNode = Source(
+        id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree, size=size
+    )
     if layout is not None:
         source = Exchange(
             id=next(ids),
@@ -379,6 +386,7 @@ class _MergePlanner(RowChangePlanner):
             reads=source.reads,
             deterministic=source.deterministic,
             tree=source.tree,
+            size=source.size,
         )
 
     def _case(self, join: Join) -> Project:

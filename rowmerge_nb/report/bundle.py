@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.words.columns import preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["mime_bundle"]
+__all__ = ["explained_bundle", "mime_bundle"]
 
 
 def mime_bundle(
@@ -57,3 +59,20 @@ def mime_bundle(
         "text/plain": f"{above['text/plain']}\n\n{bundle['text/plain']}",
         "text/html": f"{above['text/html']}\n{bundle['text/html']}",
     }
+
+
+def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:
+    """Make what a notebook stores for an EXPLAIN: its text, and in HTML the plan as reports draw it.
+
+    Args:
+        trace: the trace of the EXPLAIN; without a plan the text stands in HTML as well.
+        explained: the text.
+
+    >>> from rowmerge_nb.trace.trace import Trace
+    >>> explained_bundle(Trace(statement="SHOW CREATE TABLE t", kind="SHOW CREATE", state="finished"), "CREATE ...")["text/plain"]
+    'CREATE ...'
+    """
+    if trace.state != StatementState.EXPLAINED or not trace.plan:
+        return {"text/plain": explained, "text/html": preformatted(explained)}
+    drawn = mime_bundle(trace, show="outcome,clauses,plan")
+    return {"text/plain": explained, "text/html": drawn["text/html"]}

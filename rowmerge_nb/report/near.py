@@ -66,12 +66,19 @@ class Near(ShownSequence[NearRow]):
             msg = summary_of(keys).removesuffix(".")
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="result.why() tells why a row went the way it did.")
         check_columns(columns, (row.columns for row in (*sources, *targets)))
-        found = cls(
-            keys,
-            [row for row in sources if source_row in {None, row.row} and has_values(row.columns, columns)],
-            [row for row in targets if source_row is None and has_values(row.columns, columns)],
-            picked=True,
-        )
+
+        def alike(*, padded: bool) -> Near:
+            return cls(
+                keys,
+                [row for row in sources if source_row in {None, row.row} and has_values(row.columns, columns, padded=padded)],
+                [row for row in targets if source_row is None and has_values(row.columns, columns, padded=padded)],
+                picked=True,
+            )
+
+        # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
+        found = alike(padded=False)
+        if not found and not found.targets:
+            found = alike(padded=True)
         if not found and not found.targets:
             msg = f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}"
             hint = "result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others."

@@ -13,7 +13,7 @@ from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, p
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rowmerge_nb.trace.trace import Trace
 
@@ -57,11 +57,13 @@ class Why(ShownSequence[Journey]):
         if known:
             check_columns(values, sides)
         everyone = (*known, *(untouched_journeys(trace) if number is None else ()))
-        found = [one for one in everyone if number in {None, one.source_row} and any_has_values((one.source, one.target), values)]
+        found = _alike(everyone, number, values)
         complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
         if complete or ask is None:
             if not everyone:
                 told_journeys(trace)
+            # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
+            found = found or _alike(everyone, number, values, padded=True)
             if not found:
                 raise _none_is_like(plural(len(known), "row"), in_words(number, values))
             return cls(found, joined=trace.kind == "MERGE")
@@ -97,6 +99,11 @@ class Why(ShownSequence[Journey]):
         text = str(self)
         rows = [(row.head, row.reasons) for row in self.rows] + ([(MORE, ())] if self._more else [])
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
+
+
+def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False) -> list[Journey]:
+    numbered = (one for one in rows if number in {None, one.source_row})
+    return [one for one in numbered if any_has_values((one.source, one.target), values, padded=padded)]
 
 
 def _same_row(one: Journey, other: Journey) -> bool:

@@ -49,10 +49,16 @@ def of_present_format(content: Any) -> Any:
 
 
 def _without_what_came_sixth(value: Any) -> Any:
-    """Of what a connector's code has raised there was no more than the error's text."""
+    """Nothing was told of what a connector's code has raised, nor of the rows that a plan would have that was not run."""
     trace = _fields(value, "Trace")
     if trace:
         trace["raised"] = encoded(())
+    plan = trace.get("plan")
+    items = plan.get("items") if isinstance(plan, dict) else None
+    for item in items if isinstance(items, list) else ():
+        node = _fields(item, "NodeRecord")
+        if node:
+            node["would"] = None
     return value
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.words import KnownRows
 
 __all__ = [
     "BranchRecord",
@@ -142,6 +143,7 @@ class NodeRecord:
         branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
         facts: what is known of a node of its kind beside all this; None of kinds that nothing is asked of.
         trino: its arguments in the form that Trino prints.
+        would: of a plan that was not run: how many rows would come out of it, as far as that is known.
     """
 
     id: str
@@ -155,6 +157,7 @@ class NodeRecord:
     branches: tuple[BranchRecord, ...] = ()
     facts: NodeFacts | None = None
     trino: str = ""
+    would: KnownRows | None = None
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:

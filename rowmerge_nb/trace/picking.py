@@ -64,22 +64,31 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
 
 
-def has_values(side: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
+def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
     """Tell whether a row has all these values.
+
+    Args:
+        side: the row.
+        columns: the values.
+        padded: blanks at the end of a text do not count, as in columns of type char, which are filled up with them.
 
     >>> has_values({"Id": 7, "name": "Ed"}, {"id": "7"}), has_values({"Id": 7}, {"name": "Ed"})
     (True, False)
+    >>> has_values({"c": "ab   "}, {"c": "ab"}), has_values({"c": "ab   "}, {"c": "ab"}, padded=True)
+    (False, True)
     """
     values = {name.lower(): value for name, value in side.items()}
-    return all(name.lower() in values and _same(values[name.lower()], value) for name, value in columns.items())
+    return all(name.lower() in values and _same(values[name.lower()], value, padded) for name, value in columns.items())
 
 
-def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any]) -> bool:
-    """Tell whether one of some rows has all these values."""
-    return any(has_values(row, columns) for row in rows if row)
+def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
+    """Tell whether one of some rows has all these values; ``padded`` as for `has_values`."""
+    return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 
-def _same(value: Any, wanted: Any) -> bool:
+def _same(value: Any, wanted: Any, padded: bool) -> bool:
+    if padded and isinstance(value, str) and isinstance(wanted, str):
+        return value.rstrip(" ") == wanted.rstrip(" ")
     with suppress(Exception):
         # Somebody else's objects compare as they like.
         if bool(value == wanted):

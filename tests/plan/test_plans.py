@@ -16,9 +16,11 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.trace.nodes import JoinFacts, JoinType, ScanFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.words import KnownRows
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
 LARGE = RuleSettings(small_rows=2)
@@ -102,9 +104,9 @@ def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() 
 def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[PlanNode] = []
 
-    def kept(plan: PlanNode) -> tuple[NodeRecord, ...]:
+    def kept(plan: PlanNode, would: Mapping[str, KnownRows]) -> tuple[NodeRecord, ...]:
         plans.append(plan)
-        return describe(plan)
+        return describe(plan, would)
 
     monkeypatch.setattr(statement, "describe", kept)
     records()

@@ -22,6 +22,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
+from rowmerge_nb.trace.files import load_trace, save_trace
 from tests.report.explorer_browser import needs_browser, seen
 
 pytestmark = pytest.mark.spark
@@ -318,6 +319,9 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
         "EdNULLEtherville",
         "+gus3Gilroy",
         "+NULL4Nix",
+        "Dave11Devon",
+        "Gus4Gilroy",
+        "Joe12Jamestown",
     ]
 
 
@@ -515,3 +519,32 @@ def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(page: str,
         tmp_path,
     )
     assert told == {"controls": "tabpanel", "labelled": True, "ids": True, "options": 7, "selects": 7, "within": 0, "items": 7}
+
+
+def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: Engine) -> None:
+    whole = engine.run(MERGE, rehearse=True).trace
+    assert whole.pages is not None
+    chosen = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'").trace.asked
+    assert chosen is not None
+    trace = replace(whole, pages=None, asked=chosen, joined=1000, untouched=None)
+    state = explorer_state(trace)
+    assert [row["name"] for row in state["rows"]] == ["Bill"]
+    assert state["sample"] == "1 of 1,000 rows: those asked for by t.customer = 'Bill'"
+    assert [row["of"] for row in state["before"]["rows"]] == [0]
+    assert [(row["letter"], row["writer"]) for row in state["after"]["rows"]] == [("D", -1)]
+    assert (state["untouched"], state["others"]) == (None, [])
+    more = explorer_state(replace(trace, asked=replace(chosen, more=True)))
+    assert "the first that were asked for by" in more["sample"]
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
+        explorer_state(replace(trace, asked=replace(chosen, pages=None)))
+
+
+def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(engine: Engine) -> None:
+    result = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'")
+    assert explorer_state(result.trace)["rows"] == explorer_state(replace(result.trace, asked=None))["rows"]
+
+
+def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_path: Path) -> None:
+    save_trace(engine.run(MERGE, rehearse=True).trace, tmp_path / "merge.json")
+    others = explorer_state(load_trace(tmp_path / "merge.json"))["others"]
+    assert [row[0] for row in others] == ["Dave", "Gus", "Joe"]

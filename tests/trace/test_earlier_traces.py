@@ -243,3 +243,19 @@ def test_a_trace_in_the_fourth_format_opens_and_knows_of_no_rows_that_were_asked
     (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
     with pytest.raises(RowMergeError, match=r"\$\.asked: it is missing"):
         load_trace(tmp_path / "strange.json")
+
+
+def test_a_trace_in_the_fifth_format_opens_and_knows_of_no_rows_that_there_would_be(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    assert trace.plan
+    save_trace(trace, tmp_path / "now.json")
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    for node in content["fields"]["plan"]["items"]:
+        del node["fields"]["would"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 5": content}))
+    assert load_trace(tmp_path / "then.json") == trace
+    for strange in ({"items": [3]}, {"items": 3}, 3):
+        content["fields"]["plan"] = strange
+        (tmp_path / "strange.json").write_text(json.dumps({"rowmerge_nb trace 5": content}))
+        with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS"):
+            load_trace(tmp_path / "strange.json")

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
+    from rowmerge_nb.sql.typed.expressions import Reads
 
 __all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass"]
 
@@ -229,6 +230,9 @@ def _(node: Join, context: LoweringContext) -> Any:
         # Before rows are numbered: within one partition the numbers are those of the rows in the source.
         right = right.coalesce(1)
     if context.witness and not _hidden(node.right, context):
+        if isinstance(node.right, Source) and _is_written(node.right.reads):
+            # Spark has a partition for every row that is computed.
+            right = right.coalesce(1)
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
         right = right.repartition(context.partitions, *(F.expr(print_spark(source)) for _, source in node.equalities))
@@ -236,6 +240,11 @@ def _(node: Join, context: LoweringContext) -> Any:
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left
     return left.join(right, F.expr(print_spark(node.predicate)), node.type.name.lower())
+
+
+def _is_written(reads: Reads) -> bool:
+    """Tell whether a query's rows are all written in it, few as they are then: what reads no table, and makes no rows of values."""
+    return reads.written > 1 and not reads.views and not reads.generates
 
 
 @lower.register

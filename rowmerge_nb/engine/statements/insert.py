@@ -17,12 +17,14 @@ from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
@@ -41,7 +43,8 @@ class InsertRun(StatementRun):
     def work(self) -> Callable[[], None] | None:
         """Insert up to the finish call."""
         with self.timed("run"):
-            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads), self.analysis.tree)
+            analysis = self.analysis
+            return _inserted(self, analysis.target, (analysis.spark, analysis.reads), analysis.tree, analysis.size)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -89,7 +92,7 @@ def _planned(analysis: CreateTableAnalysis) -> Output:
 
 
 def _inserted(
-    run: StatementRun, target: TableBinding, query: tuple[str, Reads], tree: Query | None = None
+    run: StatementRun, target: TableBinding, query: tuple[str, Reads], tree: Query | None = None, size: Size = unknown
 ) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
@@ -98,6 +101,7 @@ def _inserted(
         target: the table.
         query: Spark text of the rows, whose columns are the table's, and what it reads.
         tree: the query as a tree.
+        size: tells how many rows these are.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -107,7 +111,7 @@ def _inserted(
         raise ConnectorError(msg, line=1, column=1)
     log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None

@@ -302,7 +302,9 @@ class StatementRunner:
         elif run.plan is not None:
             distributed = kind is ExplainType.DISTRIBUTED
             explained = explained_plan(run.plan, form, distributed=distributed, small_rows=self.sizes.small_rows)
-        return Result(replace(trace, state=StatementState.EXPLAINED), explained=explained)
+        # What is asked for in another form than that of people is not drawn.
+        drawn = trace.plan if form is ExplainFormat.TEXT and kind is not ExplainType.VALIDATE else ()
+        return Result(replace(trace, state=StatementState.EXPLAINED, plan=drawn), explained=explained)
 
     def _run_of(
         self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options

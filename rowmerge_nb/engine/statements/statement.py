@@ -8,7 +8,7 @@ change is there, or that nobody knows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -36,6 +36,7 @@ from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.rules import chain, is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.sql.analyzer.analysis import Notice
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import Analysis
     from rowmerge_nb.trace.raised import Raised
+    from rowmerge_nb.words import KnownRows
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
@@ -106,6 +108,7 @@ class StatementRun:
         rehearsable: a rollback leaves nothing of the statement.
         changes_rows: it says how many rows it has changed.
         plan: the plan, once there is one.
+        would: of a dry run what is known of the rows that would come out of its nodes.
         account: what the tasks told, once they have.
         lowering: what the plan of a row change was lowered with, once it was.
         shown: the columns of the target and of the source whose values the tasks kept of rows, once that is settled.
@@ -136,6 +139,7 @@ class StatementRun:
     notices: tuple[Notice, ...] = ()
     wanted: Wanted | None = None
     plan: Output | None = None
+    would: Mapping[str, KnownRows] = field(default_factory=dict)
     account: Account | None = None
     lowering: LoweringContext | None = None
     shown: tuple[Named, Named] = ((), ())
@@ -162,6 +166,8 @@ class StatementRun:
             self._check_rehearsal()
             finish = self.work()
             if self.options.dry_run:
+                # Connectors answer while their transaction is there.
+                self.would = known_rows(self.plan) if self.plan is not None else {}
                 self.transaction.rollback()
                 return self.result(self.trace(StatementState.PLANNED))
             self.version_before = self._version_read()
@@ -222,7 +228,7 @@ class StatementRun:
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
-            plan=describe(self.plan) if self.plan is not None else (),
+            plan=describe(self.plan, self.would) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and self.changes_rows else None,
             rows_after=self.rows_after() if done and self.changes_rows else None,
             unread=self.unread,

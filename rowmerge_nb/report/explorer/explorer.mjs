@@ -519,6 +519,7 @@ function render({ model, el }) {
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
+      state.sample ? h("p", { class: "rm-p" }, "Of the table these rows alone: the others are not in the trace.") :
       rest > 0 ? h("p", { class: "rm-p" }, `and ${rest} row${rest === 1 ? "" : "s"} ${state.apart}`) : "");
   }
 

@@ -5,6 +5,7 @@ The front end chooses and draws; it computes nothing of the statement.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.journeys import Journey, TermTruth
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
 
 __all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
 
@@ -53,14 +54,21 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides; or that failed, with whatever it has.
-        untouched: rows of the target that were not joined, or not chosen by WHERE, where they are known.
+        untouched: rows of the target that were not joined, or not chosen by WHERE, where somebody knows more of them than the trace.
+
+    Of a large statement the rows are those that were asked for with it, if there are such; else the first ones that the trace holds.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another statement, one that was not begun, one of the older flow, and where the trace of one that
             ran has no rows with the values of both sides.
     """
+    report = build_report(trace)
+    asked = _asked(trace)
+    if asked is not None:
+        trace = replace(trace, pages=asked.pages)
+        report = replace(report, pages=build_report(trace).pages)
     shown = _journeys(trace)
-    report, pages = build_report(trace), trace.pages
+    pages = trace.pages
     failed = trace.state == StatementState.FAILED
     place = {journey.page_row: index for index, journey in enumerate(shown)}
     total = trace.joined if trace.joined is not None else len(shown)
@@ -72,9 +80,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "outcome": [*_tag(report), *_runs(report.outcome.sentence)],
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
-        "sample": ""
-        if len(shown) >= total or not shown
-        else f"{number(len(shown))} of {plural(total, 'row')}: the first that the trace holds",
+        "sample": "" if len(shown) >= total or not shown else _sample(len(shown), total, asked),
         "steps": ended_steps(trace, _steps(trace)) if failed else _steps(trace),
         "failed": failed,
         "absent": absent_parts(trace),
@@ -83,7 +89,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
         "rows": [_row(journey, trace) for journey in shown] if shown else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
-        "others": _rows_of(untouched),
+        "others": _rows_of(untouched if untouched is not None else _told_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
         if pages is not None and shown
@@ -95,6 +101,19 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
             for row in (report.calls.rows if report.calls is not None else ())
         ],
     }
+
+
+def _asked(trace: Trace) -> AskedRows | None:
+    """Give the rows that were asked for with a statement of which the trace has not all rows, if there are any."""
+    whole = trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
+    return None if whole or trace.asked is None or trace.asked.pages is None else trace.asked
+
+
+def _sample(rows: int, total: int, asked: AskedRows | None) -> str:
+    if asked is None:
+        return f"{number(rows)} of {plural(total, 'row')}: the first that the trace holds"
+    first = "the first that were" if asked.more else "those"
+    return f"{number(rows)} of {plural(total, 'row')}: {first} asked for by {visible(asked.condition)}"
 
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
@@ -301,7 +320,15 @@ def _untouched(trace: Trace) -> int | None:
     return trace.rows_before - len({repr(row_id) for row_id in python_values(ids)})
 
 
-def _rows_of(rows: pa.Table | None) -> list[list[str | None]]:
+def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
+    """Give the rows that the trace names, with the columns that the target's rows are shown with."""
+    rows, pages = trace.untouched, trace.pages
+    if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
+        return rows
+    return rows.select([field.name for field in pages.witness.schema.field("target").type])
+
+
+def _rows_of(rows: pa.Table | pa.RecordBatch | None) -> list[list[str | None]]:
     if rows is None:
         return []
     columns = [python_values(column) for column in rows.slice(0, MOST_ROWS).columns]

@@ -9,10 +9,12 @@ from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementSta
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.trace.nodes import ScanFacts
 from rowmerge_nb.trace.trace import CHANGED_TWICE
-from rowmerge_nb.words import MINUS, number, plural
+from rowmerge_nb.words import MINUS, join, number, plural
 
 if TYPE_CHECKING:
+    from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
@@ -117,9 +119,26 @@ def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
 def _planned(trace: Trace) -> Phrase:
     what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
     name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
-    if trace.state == StatementState.PLANNED:
-        return (*what, *name, Run(". Planned, and not begun: nothing was written."))
-    return (*what, *name, Run(". Nothing was read or written."))
+    dry = trace.state == StatementState.PLANNED
+    said = ". Planned, and not begun: nothing was written." if dry else ". Nothing was read or written."
+    return (*what, *name, Run(said), *_would(trace))
+
+
+def _would(trace: Trace) -> Phrase:
+    """Say how many rows it would read, and, where every row that reaches the writers counts once, how many it would change."""
+    reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
+    words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
+    below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
+    stored = next((record.would for record in trace.plan if record.id in below), None)
+    verb = {"INSERT": "insert", "DELETE": "delete"}.get(trace.kind)
+    changes = f" and {verb} {stored}" if verb and stored is not None and trace.flow != Flow.UPDATABLE else ""
+    return (Run(f" It would read {words}{changes}."),) if words else ()
+
+
+def _name_read(record: NodeRecord) -> str:
+    if isinstance(record.facts, ScanFacts):
+        return visible(record.facts.name)
+    return "the query" if record.kind == "Source" else visible(record.name)
 
 
 def _failed(trace: Trace) -> Phrase:
@@ -220,12 +239,17 @@ def _meta(trace: Trace) -> Phrase:
     if trace.kind == "MERGE" and trace.duplicates != RepeatedMatches.TRINO:
         runs.append(Run(f"duplicate rule {trace.duplicates}, "))
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
-        runs.append(Run("no row counts because nothing was executed, "))
+        known = any(record.would is not None for record in trace.plan)
+        said = "nothing was executed: rows are those that there would be, as far as they are known" if known else _NO_COUNTS
+        runs.append(Run(f"{said}, "))
     if not runs:
         return ()
     runs[-1] = Run(runs[-1].text.removesuffix(", ") + ".")
     runs[0] = Run(runs[0].text[0].upper() + runs[0].text[1:])
     return tuple(runs)
+
+
+_NO_COUNTS: Final = "no row counts because nothing was executed"
 
 
 def worker_word(trace: Trace) -> str:

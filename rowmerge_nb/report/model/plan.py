@@ -12,12 +12,13 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.nodes import JoinFacts, JoinType, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts
+from rowmerge_nb.trace.nodes import JoinFacts, JoinType, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts, explain_text
 from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
     from rowmerge_nb.trace.trace import Trace, WriterRecord
+    from rowmerge_nb.words import KnownRows
 
 __all__ = ["CHANGERS", "WRITERS", "Operator", "Plan", "Writer", "build_plan"]
 
@@ -43,6 +44,7 @@ class Operator:
         meaning: one sentence for those who see it the first time.
         exchange: its rows are redistributed before it.
         short: enough of the arguments to tell it from others of its kind.
+        would: of a plan that was not run: how many rows would come out, as far as that is known.
     """
 
     id: str
@@ -59,11 +61,19 @@ class Operator:
     meaning: str
     exchange: bool = False
     short: str = ""
+    would: KnownRows | None = None
 
     @property
     def rows_text(self) -> str:
-        """What came out, in words; ``""`` where nothing is known."""
-        return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
+        """What came out, or would, in words; ``""`` where nothing is known."""
+        if self.rows_out is None and not self.carries:
+            return self.would_text
+        return self.carries or plural(self.rows_out or 0, "row")
+
+    @property
+    def would_text(self) -> str:
+        """What would come out, in words; ``""`` where nothing is known, or it was run."""
+        return "" if self.would is None else f"would be {self.would}"
 
     @property
     def in_text(self) -> str:
@@ -111,6 +121,7 @@ class Plan:
         case_lines: the CASE as the engine evaluates it.
         legend: how to read the drawing.
         paradigm: the row change paradigm.
+        printed: of a plan that was not run: what EXPLAIN prints of it, line by line.
     """
 
     operators: tuple[Operator, ...]
@@ -128,6 +139,12 @@ class Plan:
     case_lines: tuple[str, ...]
     legend: str
     paradigm: str
+    printed: tuple[str, ...] = ()
+
+    @property
+    def would(self) -> tuple[Operator, ...]:
+        """The operators, in the order of `in_order`, of which it is known how many rows would come out."""
+        return tuple(operator for operator in self.in_order if operator.would is not None)
 
     @property
     def in_order(self) -> tuple[Operator, ...]:
@@ -158,6 +175,7 @@ def build_plan(trace: Trace) -> Plan | None:
     outputs = _outputs(trace)
     counted = any(lane.rows is not None for lane in build_lanes(trace)) or any(out is not None for _, out in trace.rows.values())
     legend = "rows on the edges; D delete, U update, I insert, · none" if counted and trace.clauses else ""
+    unrun = trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
     if trace.state == StatementState.PLANNED:
         legend = "dashed: the sinks are not reached"
     return Plan(
@@ -176,6 +194,7 @@ def build_plan(trace: Trace) -> Plan | None:
         case_lines=case_text(trace),
         legend=legend,
         paradigm=trace.paradigm,
+        printed=tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else (),
     )
 
 
@@ -229,6 +248,7 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         meaning=_CASE if len(record.branches) > 1 else record.meaning,
         exchange=_is_exchanged(record),
         short=visible(_short(record)),
+        would=record.would,
     )
 
 

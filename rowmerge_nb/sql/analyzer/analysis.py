@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
@@ -275,6 +277,7 @@ class MergeSource:
         deterministic: reading it twice gives the same rows.
         reads: what the query reads.
         tree: the query as a tree.
+        size: tells how many rows it has.
     """
 
     fields: tuple[Field, ...]
@@ -285,6 +288,7 @@ class MergeSource:
     deterministic: bool = True
     reads: Reads = NOTHING
     tree: Query | None = field(default=None, compare=False)
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)
@@ -437,12 +441,14 @@ class QueryAnalysis(Analysis):
         fields: its columns.
         reads: what it reads.
         tree: the query as a tree, which EXPLAIN shows.
+        size: tells how many rows it has.
     """
 
     spark: str
     fields: tuple[Field, ...]
     reads: Reads
     tree: Query | None = field(default=None, compare=False)
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)
@@ -455,6 +461,7 @@ class InsertAnalysis(Analysis):
         reads: what it reads.
         stored: the rows, where they are constants; they find the one that an error is about.
         tree: the query as a tree, its columns the table's.
+        size: tells how many rows the query has.
     """
 
     target: TableBinding
@@ -462,6 +469,7 @@ class InsertAnalysis(Analysis):
     reads: Reads
     stored: StoredRows | None = field(default=None, compare=False)
     tree: Query | None = field(default=None, compare=False)
+    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)

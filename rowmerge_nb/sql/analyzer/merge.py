@@ -106,7 +106,17 @@ class _MergeAnalyzer:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
         fields = tuple(as_field(f) for f in relation.fields)
         text = node.span.shown(self.context.text)
-        return a.MergeSource(fields, text, alias, spark, relation.binding, relation.deterministic, relation.reads, relation.tree)
+        return a.MergeSource(
+            fields,
+            text,
+            alias,
+            spark,
+            relation.binding,
+            relation.deterministic,
+            relation.reads,
+            relation.tree,
+            relation.size,
+        )
 
     def _alias(self, node: s.Relation) -> str | None:
         if isinstance(node, s.Aliased):

@@ -12,6 +12,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.scope import ScopeField
@@ -78,7 +79,8 @@ class QueryAnalyzer(RelationAnalyzer):
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         reads = sum((e.reads(key.value) for key in keys), result.reads)
         tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
-        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node), reads=reads, tree=tree)
+        deterministic, size = result.deterministic and not _cut(node), tail_size(result.size, node)
+        return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -111,7 +113,13 @@ class QueryAnalyzer(RelationAnalyzer):
         columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
         text = f"SELECT {columns} FROM {relation.text}"
         return QueryResult(
-            relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads, tree=relation.tree
+            relation.fields,
+            text,
+            relation.reaching,
+            relation.deterministic,
+            reads=relation.reads,
+            tree=relation.tree,
+            size=relation.size,
         )
 
     # -- VALUES ---------------------------------------------------------------------------------------------------
@@ -128,7 +136,7 @@ class QueryAnalyzer(RelationAnalyzer):
             table = self.context.bind(rows)
             text = table.query(field.symbol for field in fields)
             tree = q.Valued(columns, rows.count, rows.first)
-            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)), tree=tree)
+            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)), tree=tree, size=known(rows.count))
         written = [part for part in parts if isinstance(part, WrittenRow)]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
@@ -140,7 +148,7 @@ class QueryAnalyzer(RelationAnalyzer):
             reads += e.Reads(views)
         cells = [[analyzer.coerce(cell, f.type) for cell, f in zip(row.cells, fields, strict=True)] for row in written[:_SHOWN]]
         tree = q.Valued(columns, sum(part.count for part in parts), lambda most: cells[:most])
-        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=written_size(parts))
 
     def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
         selects = []
@@ -179,7 +187,8 @@ class QueryAnalyzer(RelationAnalyzer):
         if sides[0] is not None and sides[1] is not None:
             tree = q.SetOperated(node.operator, node.distinct, sides[0], sides[1], columns)
         reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
-        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
+        size = set_size(node, left.size, right.size)
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=size)
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
@@ -261,8 +270,11 @@ class QueryAnalyzer(RelationAnalyzer):
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
         aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
+        sorted_by = any(isinstance(part, e.Aggregate) for key in keys for part in e.walk(key.value))
+        one_group = aggregates or (sorted_by and not group_by)
+        size = tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query)
         fields = tuple(output.field for output in outputs)
-        return QueryResult(fields, text, reaching, deterministic, aggregates, reads=reads, tree=tree)
+        return QueryResult(fields, text, reaching, deterministic, aggregates, reads=reads, tree=tree, size=size)
 
     def _tree(
         self,

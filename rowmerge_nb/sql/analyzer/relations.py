@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from dataclasses import field as defaulted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import table_function
@@ -50,6 +52,7 @@ class QueryResult:
         reads: what it reads.
         origins: of a query in an expression the numbers of the expressions within it.
         tree: the query as a tree; None where nobody asks for it.
+        size: tells how many rows it has.
     """
 
     fields: tuple[ScopeField, ...]
@@ -61,6 +64,7 @@ class QueryResult:
     reads: e.Reads = e.NOTHING
     origins: range = range(0)
     tree: q.Query | None = None
+    size: Size = defaulted(default=unknown, compare=False)
 
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
@@ -182,6 +186,7 @@ class RelationResult:
         lateral: the text reads columns of the relation to its left.
         reads: what it reads.
         tree: see `QueryResult`.
+        size: tells how many rows it has.
     """
 
     fields: tuple[ScopeField, ...]
@@ -192,6 +197,7 @@ class RelationResult:
     lateral: bool = False
     reads: e.Reads = e.NOTHING
     tree: q.Query | None = None
+    size: Size = defaulted(default=unknown, compare=False)
 
 
 class RelationAnalyzer:
@@ -280,7 +286,15 @@ class RelationAnalyzer:
         reads = e.Reads((binding.view,))
         columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.columns, strict=True))
         tree = q.Scanned(binding.shown(binding.qualified), columns, lambda: binding.estimated_rows)
-        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding, reads=reads, tree=tree)
+        return RelationResult(
+            fields,
+            text,
+            deterministic=binding.deterministic,
+            binding=binding,
+            reads=reads,
+            tree=tree,
+            size=table_size(binding),
+        )
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
@@ -302,7 +316,7 @@ class RelationAnalyzer:
         )
         text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
         tree = result.coerced_tree([column.type for column in columns])
-        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads, tree=tree)
+        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads, tree=tree, size=result.size)
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
         """Refuse a view whose query gives other columns than it gave when the view was made."""
@@ -335,7 +349,9 @@ class RelationAnalyzer:
     def _derived(self, query: QueryResult) -> RelationResult:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
         text = f"({query.spark}) AS {self._alias()}"
-        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads, tree=query.tree)
+        return RelationResult(
+            fields, text, query.reaching, query.deterministic, reads=query.reads, tree=query.tree, size=query.size
+        )
 
     def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
         result = self._derived(query)
@@ -427,7 +443,8 @@ class RelationAnalyzer:
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
         text, tree = self._joined(node, left, right) + condition, joined_tree(node.kind, left, right, found)
-        return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
+        size = join_size(node.kind, left.size, right.size)
+        return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=size)
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         if right.lateral and node.kind in {"RIGHT", "FULL"}:
@@ -466,7 +483,8 @@ class RelationAnalyzer:
         condition = conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
         made = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
         tree = joined_tree(node.kind, left, right, condition, made)
-        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads, tree=tree)
+        size = join_size(node.kind, left.size, right.size)
+        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads, tree=tree, size=size)
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
         matching = [f for f in side.fields if f.matches([name.value])]

@@ -75,7 +75,9 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
     bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
-    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, result.tree, origins=origins)
+    return a.QueryAnalysis(
+        statement.text, bindings, notices, spark, fields, result.reads, result.tree, result.size, origins=origins
+    )
 
 
 def _travelling(kind: Type) -> Type:
@@ -139,7 +141,9 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
     origins = tuple(context.origins)
     tree = result.stored_tree(target.columns, columns)
-    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, result.reads, stored, tree, origins=origins)
+    return a.InsertAnalysis(
+        statement.text, bindings, notices, target, spark, result.reads, stored, tree, result.size, origins=origins
+    )
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:

@@ -1,0 +1,121 @@
+"""How many rows would come out of the nodes of a plan, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    DeleteProject,
+    DuplicateCheck,
+    Exchange,
+    Filter,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    Project,
+    SemiJoin,
+    Source,
+    TableScan,
+)
+from rowmerge_nb.spi.operations import Operation, RowChangeParadigm
+from rowmerge_nb.sql.analyzer.known_rows import scan_rows
+from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.words import KnownRows
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.nodes import PlanNode
+
+__all__ = ["known_rows"]
+
+
+def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
+    """Tell per id of a node what is known of its rows: nodes of which nothing is known are left out.
+
+    What is exact, and what is a bound, holds for every run of the statement on the tables as they are, unless it fails. Connectors are asked
+    for what they know of their tables; nothing is read, and nothing runs on Spark.
+
+    Args:
+        plan: the plan, or a part of it.
+    """
+    found: dict[str, KnownRows] = {}
+    _visit(plan, found)
+    return found
+
+
+def _visit(node: PlanNode, found: dict[str, KnownRows]) -> None:
+    for source in node.sources:
+        _visit(source, found)
+    rows = _rows(node, tuple(found.get(source.id) for source in node.sources))
+    if rows is not None:
+        found[node.id] = rows
+
+
+@singledispatch
+def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    """Tell it of one node by what is known of those below; of nodes that no rows come out of there is nothing to tell."""
+    return None
+
+
+@_rows.register
+def _(node: TableScan, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    return scan_rows(node.table, constrained=bool(node.constraint.domains))
+
+
+@_rows.register
+def _(node: Source, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    return node.size()
+
+
+@_rows.register(AssignUniqueId)
+@_rows.register(Project)
+@_rows.register(DeleteProject)
+@_rows.register(MarkDistinct)
+@_rows.register(DuplicateCheck)
+@_rows.register(Exchange)
+def _(_: PlanNode, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    return below[0]
+
+
+@_rows.register(Filter)
+@_rows.register(SemiJoin)
+def _(_: Filter | SemiJoin, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    return below[0] and below[0].bound
+
+
+@_rows.register
+def _(node: Join, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    """Every pair may match, and a row that is kept without a partner stands in place of its pairs.
+
+    Where one side has no rows nothing matches: then it is known how many rows stay.
+    """
+    left, right = below
+    if node.type is JoinType.FULL:
+        if left is None or right is None:
+            return None
+        alone = not left.rows or not right.rows
+        return KnownRows(max(left.rows * right.rows, left.rows + right.rows), exact=alone and left.exact and right.exact)
+    if right is not None and not right.rows:
+        return right
+    if left is None or right is None:
+        return None
+    return KnownRows(max(left.rows, 1) * right.rows, exact=not left.rows and right.exact)
+
+
+@_rows.register
+def _(node: MergeProcessor, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    """Rows that do nothing are dropped, and an UPDATE may become two rows."""
+    rows = below[0]
+    if rows is None:
+        return None
+    branches = next((inner.case.branches for inner in _down(node) if isinstance(inner, Project) and inner.case), ())
+    operations = {branch.operation for branch in branches}
+    splits = Operation.UPDATE in operations and node.paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+    # Of an UPDATE statement every row asks for the same; the CASE of a MERGE always has an ELSE, whose rows do nothing.
+    exact = rows.exact and (operations == {Operation.UPDATE} or not rows.rows)
+    return KnownRows(rows.rows * (2 if splits else 1), exact=exact)
+
+
+def _down(node: PlanNode) -> tuple[PlanNode, ...]:
+    return (node, *(inner for source in node.sources for inner in _down(source)))
