@@ -122,7 +122,7 @@ def test_the_report_says_would(engine: Engine) -> None:
 def test_explain_is_drawn_where_html_is_shown_and_its_text_is_as_ever(engine: Engine) -> None:
     sql = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     shown = engine.explain(sql)._repr_mimebundle_()
-    assert shown["text/plain"].startswith("Output[columnNames = [rows]]")
+    assert shown["text/plain"].startswith("Fragment 0 [COORDINATOR_ONLY]")
     assert "would" not in shown["text/plain"]
     assert "<svg" in shown["text/html"]
     assert "As EXPLAIN prints it" in shown["text/html"]
