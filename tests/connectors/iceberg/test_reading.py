@@ -485,3 +485,20 @@ def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
             (i, v) for i, v in everything if i in domains["id"].values and ("v" not in domains or v in domains["v"].values)
         )
         assert [pair for pair in sorted((row["id"], row["v"]) for row in whole) if pair in kept] == kept
+
+
+def test_a_snapshot_to_which_pyiceberg_has_added_no_file_is_read_and_changed(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    for content in (rows(), rows(1, 2), rows()):
+        found = table(store)
+        schema = found.schema().as_arrow()
+        data = pa.Table.from_pydict(
+            {name: pa.array(content[name], schema.field(name).type) for name in schema.names}, schema=schema
+        )
+        found.append(data)
+    assert [row[0] for row in contents(store)] == [1, 2]
+    insert(store, rows(3))
+    delete(store, 1)
+    assert sorted(row[0] for row in contents(store)) == [2, 3]
+    table(store).overwrite(schema.empty_table())
+    assert contents(store) == []
