@@ -1,8 +1,8 @@
 """Trials of the audit: random statements that another implementation has executed, and what it has left, changed on purpose.
 
-``python -m proof.audit --statements 200 --mutations 50`` runs them. DuckDB is the other engine, and the oracle where DuckDB cannot say the
-statement; neither shares code with the engine. Of what it has left the audit must say that it agrees; of every mutation that it differs, and
-name the row.
+``python -m proof.audit --by frames --statements 200 --mutations 50`` runs them. DuckDB is the other engine, and the oracle where DuckDB cannot
+say the statement; neither shares code with the engine. What they leave is handed over as Arrow tables, or committed to an Iceberg table by
+pyiceberg. Of it the audit must say that it agrees; of every mutation that it differs, and name the row.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
-from proof.engines.backends import DuckDB, InexpressibleError, arrow_table
+from proof.engines.backends import DuckDB, InexpressibleError
+from proof.engines.committing import CATALOGS, Frames, Pyiceberg
 from proof.oracle.oracle import predict
 from proof.statements.model import MergeStatement
-from proof.statements.printing import Printer
 from proof.statements.scenarios import numbered_scenario
 
 if TYPE_CHECKING:
+    from proof.engines.committing import Committer
     from proof.statements.model import Row, Scenario
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.trace.audit import Audit
@@ -67,7 +68,13 @@ class Trials:
 
 
 def trials(
-    engine: Engine, statements: int, mutations: int, *, seed: int = 1, progress: Callable[[Trials], None] = lambda _: None
+    engine: Engine,
+    statements: int,
+    mutations: int,
+    *,
+    seed: int = 1,
+    committer: Committer | None = None,
+    progress: Callable[[Trials], None] = lambda _: None,
 ) -> Trials:
     """Audit random statements, and mutations of what they have left.
 
@@ -76,9 +83,11 @@ def trials(
         statements: how many statements.
         mutations: how many mutations, of the first statements that leave rows.
         seed: the series of statements.
+        committer: who commits what a statement leaves; None for Arrow tables.
         progress: is told after every statement.
     """
     done, duck, started = Trials(), DuckDB(), time.monotonic()
+    committer = committer or Frames()
     number = -1
     try:
         while done.by.total() < statements:
@@ -90,13 +99,19 @@ def trials(
                 continue
             name, rows = executed
             done.by[name] += 1
-            audit = _audit(engine, scenario, rows)
+            audit = committer.audit(engine, scenario, rows)
             if audit.agrees:
                 done.agreed += 1
             else:
                 done.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
             if done.found.total() + len(done.missed) < mutations:
-                _mutate(engine, scenario, rows, Random(f"{seed} {number} mutations"), number, done)  # noqa: S311 - nothing is secret here
+                random = Random(f"{seed} {number} mutations")  # noqa: S311 - nothing is secret here
+                _mutate(
+                    lambda changed, of=scenario: committer.audit(engine, of, changed),
+                    Committed(scenario, rows, random),
+                    number,
+                    done,
+                )
             done.seconds = time.monotonic() - started
             progress(done)
     finally:
@@ -119,16 +134,6 @@ def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
             name, outcome = "oracle", predicted
     assert outcome.rows is not None
     return name, [row for row, count in outcome.rows for _ in range(count)]
-
-
-def _audit(engine: Engine, scenario: Scenario, rows: Rows) -> Audit:
-    before, target = arrow_table(scenario.target), scenario.target
-    columns = [[row[place] for row in rows] for place in range(len(target.columns))]
-    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
-    after = pa.table(arrays, names=list(target.names))
-    for table in scenario.tables[1:]:
-        engine.register(table.name, arrow_table(table))
-    return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
 
 
 # -- mutations --------------------------------------------------------------------------------------------------------
@@ -218,6 +223,17 @@ class Committed:
         changed = replace(self, rows=new[:1]).value_changed()
         return None if changed is None else _as_others(self.rows, [*self.rows, *changed.rows])
 
+    def keys_swapped(self) -> Mutation | None:
+        """Leave the first values of two rows in each other's place."""
+        pairs = [(one, other) for one in self.rows for other in self.rows if one[0] != other[0] and one[1:] != other[1:]]
+        if not pairs:
+            return None
+        one, other = self.random.choice(pairs)
+        left = list(self.rows)
+        left.remove(one)
+        left.remove(other)
+        return _as_others(self.rows, [*left, (other[0], *one[1:]), (one[0], *other[1:])])
+
     def _other_value(self, at: int, column: int, value: Any) -> Mutation:
         row = (*self.rows[at][:column], value, *self.rows[at][column + 1 :])
         return Mutation([*self.rows[:at], row, *self.rows[at + 1 :]], (self.rows[at], row))
@@ -232,17 +248,25 @@ def _as_others(rows: Rows, others: Rows) -> Mutation | None:
     return Mutation(others, tuple(wrong)) if wrong else None
 
 
-MUTATIONS: Final = ("row_missing", "row_doubled", "value_changed", "other_case", "not_applied", "wrong_clause", "second_version")
+MUTATIONS: Final = (
+    "row_missing",
+    "row_doubled",
+    "value_changed",
+    "keys_swapped",
+    "other_case",
+    "not_applied",
+    "wrong_clause",
+    "second_version",
+)
 """The ways in which what was left is changed: methods of `Committed`."""
 
 
-def _mutate(engine: Engine, scenario: Scenario, rows: Rows, random: Random, number: int, done: Trials) -> None:
-    committed = Committed(scenario, rows, random)
-    for name in random.sample(MUTATIONS, len(MUTATIONS)):
+def _mutate(audited: Callable[[Rows], Audit], committed: Committed, number: int, done: Trials) -> None:
+    for name in committed.random.sample(MUTATIONS, len(MUTATIONS)):
         mutation: Mutation | None = getattr(committed, name)()
-        if mutation is None or Counter(mutation.rows) == Counter(rows):
+        if mutation is None or Counter(mutation.rows) == Counter(committed.rows):
             continue
-        audit = _audit(engine, scenario, mutation.rows)
+        audit = audited(mutation.rows)
         named = {_text(row.values()) for told in audit.rows for row in (*told.missing, *told.unexpected)}
         if not audit.agrees and all(_text(row) in named for row in mutation.wrong):
             done.found[name] += 1
@@ -266,12 +290,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m proof.audit", description="Audits random statements, and mutations of what they leave."
     )
+    parser.add_argument("--by", choices=list(CATALOGS), default="frames", help="who commits what they leave (%(default)s)")
     parser.add_argument("--statements", type=int, default=200, metavar="N", help="how many statements (%(default)s)")
     parser.add_argument("--mutations", type=int, default=50, metavar="N", help="how many mutations (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="the series of statements (%(default)s)")
     options = parser.parse_args(arguments)
-    with Engine(cores=2) as engine:
-        done = trials(engine, options.statements, options.mutations, seed=options.seed)
+    with Engine(cores=2, catalog=CATALOGS[options.by]) as engine, TemporaryDirectory() as warehouse:
+        committer = Pyiceberg(engine, warehouse) if options.by == "pyiceberg" else Frames()
+        with closing(committer):
+            done = trials(engine, options.statements, options.mutations, seed=options.seed, committer=committer)
     for text in _failures(done):
         print(text, end="\n\n", file=sys.stderr)
     print(done.line())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from proof.audit import MUTATIONS, Committed, main, trials
+from proof.engines.committing import Pyiceberg
 from proof.oracle.oracle import predict
 from proof.statements.scenarios import numbered_scenario
 from rowmerge_nb import Engine
@@ -21,6 +24,16 @@ def test_statements_of_another_implementation_agree_and_mutations_are_found(spar
     assert done.false_alarms == []
     assert done.missed == []
     assert (done.agreed, done.found.total()) == (12, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(spark: Any, tmp_path: Path) -> None:
+    with Engine(spark=spark, catalog="lake") as engine, closing(Pyiceberg(engine, str(tmp_path / "w"))) as committer:
+        done = trials(engine, 6, 4, seed=477, committer=committer)
+    assert done.false_alarms == []
+    assert done.missed == []
+    assert (done.agreed, done.found.total()) == (6, 4)
 
 
 def test_every_kind_of_mutation_occurs() -> None:

@@ -1,0 +1,96 @@
+"""Who commits what a statement leaves, for audits: nobody, so that the rows themselves are compared, or pyiceberg to an Iceberg table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pyarrow as pa
+
+from proof.engines.backends import arrow_table
+from proof.statements.printing import Printer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from proof.statements.model import Row, Scenario, Table
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.trace.audit import Audit
+
+__all__ = ["CATALOGS", "Committer", "Frames", "Pyiceberg"]
+
+CATALOGS: Final = {"frames": "memory", "pyiceberg": "lake"}
+"""Who can commit, each with the catalog that must be the engine's default one."""
+
+
+class Committer(Protocol):
+    """Puts the rows that a statement is to have left where an audit finds them."""
+
+    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+        """Commit rows as the outcome of a scenario's statement, and audit it."""
+
+    def close(self) -> None:
+        """Free what is held."""
+
+
+class Frames:
+    """The rows before and after are Arrow tables."""
+
+    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+        """Audit the rows."""
+        for table in scenario.tables[1:]:
+            engine.register(table.name, arrow_table(table))
+        target = scenario.target
+        before, after = arrow_table(target), _as_table(target, rows)
+        return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Pyiceberg:
+    """The tables are Iceberg's: pyiceberg makes them anew, and commits what the statement leaves as an overwrite.
+
+    Args:
+        engine: an engine whose default catalog is ``lake``, which it is given here.
+        warehouse: where the tables are made.
+    """
+
+    def __init__(self, engine: Engine, warehouse: str) -> None:
+        from rowmerge_nb import IcebergConnector
+
+        self._connector = IcebergConnector(warehouse)
+        engine.add_catalog("lake", self._connector)
+
+    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+        """Make the tables, overwrite the target, and audit one snapshot against the other."""
+        for table in scenario.tables[1:]:
+            self._made(table)
+        made = self._made(scenario.target)
+        before = made.current_snapshot().snapshot_id
+        with warnings.catch_warnings():
+            # An overwrite of a table without rows.
+            warnings.filterwarnings("ignore", message="Delete operation did not match any records")
+            made.overwrite(_as_table(scenario.target, rows))
+        after = made.current_snapshot().snapshot_id
+        statement = Printer("trino").statement(scenario)
+        return engine.audit(scenario.target.name, before=before, after=after, statement=statement)
+
+    def _made(self, table: Table) -> Any:
+        catalog, name, rows = self._connector.catalog, ("default", table.name), arrow_table(table)
+        if catalog.table_exists(name):
+            catalog.drop_table(name)
+        made = catalog.create_table(name, schema=rows.schema)
+        made.append(rows)
+        return made
+
+    def close(self) -> None:
+        """Close the connector."""
+        self._connector.close()
+
+
+def _as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
+    found = list(rows)
+    columns = [[row[place] for row in found] for place in range(len(target.columns))]
+    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
+    return pa.table(arrays, names=list(target.names))
