@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -107,7 +108,7 @@ def trials(
             if done.found.total() + len(done.missed) < mutations:
                 random = Random(f"{seed} {number} mutations")  # noqa: S311 - nothing is secret here
                 _mutate(
-                    lambda changed, of=scenario: committer.audit(engine, of, changed),
+                    partial(committer.audit, engine, scenario),
                     Committed(scenario, rows, random),
                     number,
                     done,
