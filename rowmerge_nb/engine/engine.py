@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.choices import ROW_CHANGES
@@ -311,7 +312,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
         """
-        return self._again(self._runner.run(sql, self.options.changed(**options)), options)
+        return self._runner.run(sql, self.options.changed(**options), partial(self._again, options=options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
         """Run several statements, separated by semicolons, each in its own transaction.
@@ -319,7 +320,7 @@ class Engine:
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
         """
-        return [self._again(result, options) for result in self._runner.run_script(sql, self.options.changed(**options))]
+        return self._runner.run_script(sql, self.options.changed(**options), partial(self._again, options=options))
 
     def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> AskedRows:
         """Look at the rows of a statement as it had them, see `StatementRunner.look`."""

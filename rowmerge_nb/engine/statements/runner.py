@@ -60,6 +60,10 @@ if TYPE_CHECKING:
 __all__ = ["StatementRunner"]
 
 
+def _as_it_is(result: Result) -> Result:
+    return result
+
+
 @dataclass(frozen=True)
 class StatementRunner:
     """Runs the statements of one engine.
@@ -82,8 +86,14 @@ class StatementRunner:
     changes: Changes = field(default_factory=Changes)
     prepared: dict[str, str] = field(default_factory=dict)
 
-    def run(self, sql: str, options: Options) -> Result:
-        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
+    def run(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> Result:
+        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
+
+        Args:
+            sql: the statement.
+            options: how it is run.
+            ended: completes its result; an interrupt meanwhile is told as one that came too late.
+        """
         from rowmerge_nb.sql.parser.statements import split_statements
 
         statements = split_statements(statement_text(sql))
@@ -91,17 +101,17 @@ class StatementRunner:
             raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
         if len(statements) > 1:
             _refuse_several(sql, statements, options)
-        return self._run_placed(sql, *statements[0], options)
+        return self._run_placed(sql, *statements[0], options, ended)
 
-    def run_script(self, sql: str, options: Options) -> list[Result]:
-        """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`."""
+    def run_script(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> list[Result]:
+        """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
         from rowmerge_nb.sql.parser.statements import split_statements
 
         statements = split_statements(statement_text(sql))
         results: list[Result] = []
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                results.append(self._run_placed(sql, text, offset, options))
+                results.append(self._run_placed(sql, text, offset, options, ended))
             except RowMergeError as error:
                 error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
                 raise
@@ -113,7 +123,7 @@ class StatementRunner:
             cancelled.set()
             self.session.cancel(tag)
 
-    def _run_placed(self, sql: str, text: str, offset: int, options: Options) -> Result:
+    def _run_placed(self, sql: str, text: str, offset: int, options: Options, ended: Callable[[Result], Result]) -> Result:
         """Run one statement of a whole text."""
         if options.parameters or "?" in text or _begins(text, "EXECUTE"):
             with placed_in(sql, text, offset):
@@ -124,7 +134,7 @@ class StatementRunner:
 
         def run() -> Result:
             with placed_in(sql, text, offset):
-                return self._run(text, options, begun)
+                return ended(self._run(text, options, begun))
 
         try:
             return told_wherever_it_came(
