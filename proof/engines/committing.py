@@ -11,22 +11,22 @@ from proof.engines.backends import arrow_table
 from proof.statements.printing import Printer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from proof.statements.model import Row, Scenario, Table
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.trace.audit import Audit
 
-__all__ = ["CATALOGS", "Committer", "Frames", "Pyiceberg"]
+__all__ = ["CATALOGS", "Committer", "Frames", "Pyiceberg", "rows_as_table"]
 
-CATALOGS: Final = {"frames": "memory", "pyiceberg": "lake"}
+CATALOGS: Final = {"frames": "memory", "pyiceberg": "lake", "spark": "lake"}
 """Who can commit, each with the catalog that must be the engine's default one."""
 
 
 class Committer(Protocol):
     """Puts the rows that a statement is to have left where an audit finds them."""
 
-    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+    def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
         """Commit rows as the outcome of a scenario's statement, and audit it."""
 
     def close(self) -> None:
@@ -36,12 +36,12 @@ class Committer(Protocol):
 class Frames:
     """The rows before and after are Arrow tables."""
 
-    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+    def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
         """Audit the rows."""
         for table in scenario.tables[1:]:
             engine.register(table.name, arrow_table(table))
         target = scenario.target
-        before, after = arrow_table(target), _as_table(target, rows)
+        before, after = arrow_table(target), rows_as_table(target, rows)
         return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class Pyiceberg:
         self._connector = IcebergConnector(warehouse)
         engine.add_catalog("lake", self._connector)
 
-    def audit(self, engine: Engine, scenario: Scenario, rows: Iterable[Row]) -> Audit:
+    def audit(self, engine: Engine, scenario: Scenario, rows: Sequence[Row]) -> Audit:
         """Make the tables, overwrite the target, and audit one snapshot against the other."""
         for table in scenario.tables[1:]:
             self._made(table)
@@ -71,7 +71,7 @@ class Pyiceberg:
         with warnings.catch_warnings():
             # An overwrite of a table without rows.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            made.overwrite(_as_table(scenario.target, rows))
+            made.overwrite(rows_as_table(scenario.target, rows))
         after = made.current_snapshot().snapshot_id
         statement = Printer("trino").statement(scenario)
         return engine.audit(scenario.target.name, before=before, after=after, statement=statement)
@@ -89,7 +89,8 @@ class Pyiceberg:
         self._connector.close()
 
 
-def _as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
+def rows_as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
+    """Give rows of a table as Arrow data of its exact types."""
     found = list(rows)
     columns = [[row[place] for row in found] for place in range(len(target.columns))]
     arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]

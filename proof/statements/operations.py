@@ -16,7 +16,7 @@ from typing import Any, Final
 
 __all__ = ["DIALECTS", "OPERATIONS", "Operation", "case", "conjunction", "disjunction", "negation"]
 
-DIALECTS: Final = ("trino", "postgresql", "duckdb")
+DIALECTS: Final = ("trino", "postgresql", "duckdb", "spark")
 """The dialects that statements are printed for."""
 
 
@@ -184,8 +184,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         # for all types
         "COALESCE": _operation(lambda *v: next((x for x in v if x is not None), None), "coalesce({all})", strict=False),
         "NULLIF": _operation(lambda a, b: None if a is not None and a == b else a, "nullif({0}, {1})", strict=False),
-        "GREATEST": _operation(max, "greatest({all})", postgresql=_NULL_GREATEST, duckdb=_NULL_GREATEST),
-        "LEAST": _operation(min, "least({all})", postgresql=_NULL_LEAST, duckdb=_NULL_LEAST),
+        "GREATEST": _operation(max, "greatest({all})", postgresql=_NULL_GREATEST, duckdb=_NULL_GREATEST, spark=_NULL_GREATEST),
+        "LEAST": _operation(min, "least({all})", postgresql=_NULL_LEAST, duckdb=_NULL_LEAST, spark=_NULL_LEAST),
         "IF": _operation(
             lambda a, b, c: b if a is True else c,
             "if({0}, {1}, {2})",
@@ -199,7 +199,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "*": _operation(lambda a, b: a * b, "({0} * {1})"),
         "NEGATE": _operation(lambda a: -a, "(-{0})"),
         "ABS": _operation(abs, "abs({0})"),
-        "DIV": _operation(_integer_quotient, "({0} / {1})", duckdb="({0} // {1})"),
+        "DIV": _operation(_integer_quotient, "({0} / {1})", duckdb="({0} // {1})", spark="({0} DIV {1})"),
         "%": _operation(_remainder, "({0} % {1})"),
         "/": _operation(lambda a, b: a / b, "({0} / {1})"),
         # texts
@@ -215,8 +215,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "TRANSLATE": _operation(_translate, "translate({0}, {1}, {2})"),
         "CONCAT WS": _operation(_joined, "concat_ws({all})", strict=False),
         "LENGTH": _operation(len, "length({0})"),
-        "STRPOS": _operation(lambda a, b: a.find(b) + 1, "strpos({0}, {1})"),
-        "STARTS WITH": _operation(lambda a, b: a.startswith(b), "starts_with({0}, {1})"),
+        "STRPOS": _operation(lambda a, b: a.find(b) + 1, "strpos({0}, {1})", spark="instr({0}, {1})"),
+        "STARTS WITH": _operation(lambda a, b: a.startswith(b), "starts_with({0}, {1})", spark="startswith({0}, {1})"),
         # days and moments
         "YEAR": _operation(lambda a: a.year, "year({0})", postgresql="extract(year FROM {0})::bigint"),
         "MONTH": _operation(lambda a: a.month, "month({0})", postgresql="extract(month FROM {0})::bigint"),
@@ -226,12 +226,24 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
             "day_of_year({0})",
             postgresql="extract(doy FROM {0})::bigint",
             duckdb="dayofyear({0})",
+            spark="dayofyear({0})",
         ),
         "DAYS LATER": _operation(
-            _days_later, "date_add('day', {1}, {0})", postgresql="({0} + {1})", duckdb="({0} + CAST({1} AS integer))"
+            _days_later,
+            "date_add('day', {1}, {0})",
+            postgresql="({0} + {1})",
+            duckdb="({0} + CAST({1} AS integer))",
+            spark="date_add({0}, CAST({1} AS integer))",
         ),
-        "DAYS BETWEEN": _operation(lambda a, b: (b - a).days, "date_diff('day', {0}, {1})", postgresql="({1} - {0})::bigint"),
-        "FIRST OF MONTH": _operation(_first_of_month, "date_trunc('month', {0})"),
+        "DAYS BETWEEN": _operation(
+            lambda a, b: (b - a).days,
+            "date_diff('day', {0}, {1})",
+            postgresql="({1} - {0})::bigint",
+            spark="CAST(datediff({1}, {0}) AS bigint)",
+        ),
+        "FIRST OF MONTH": _operation(
+            _first_of_month, "date_trunc('month', {0})", spark="CAST(date_trunc('month', {0}) AS timestamp_ntz)"
+        ),
     }
 )
 """All operations, by the name under which `proof.statements.model.Call` speaks of them."""

@@ -1,4 +1,4 @@
-"""Statements of the model as text, for Trino (our engine), PostgreSQL and DuckDB."""
+"""Statements of the model as text, for Trino (our engine), PostgreSQL, DuckDB and Spark."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ _INTEGER: Final = 1 << 31
 _TYPES: Final = {
     "postgresql": {"double": "double precision", "timestamp": "timestamp(6)"},
     "duckdb": {"timestamp": "timestamp"},
+    "spark": {"varchar": "string", "timestamp": "timestamp_ntz"},
     "trino": {},
 }
 
@@ -43,7 +44,7 @@ class Printer:
     """Writes statements in one dialect.
 
     Args:
-        dialect: ``trino``, ``postgresql`` or ``duckdb``.
+        dialect: ``trino``, ``postgresql``, ``duckdb`` or ``spark``.
 
     >>> from rowmerge_nb.spi.types import DOUBLE
     >>> [Printer(dialect).expression(Literal(-0.5, DOUBLE)) for dialect in ("trino", "postgresql")]
@@ -102,7 +103,8 @@ class Printer:
             return f"CAST({text} AS varchar)" if self.dialect == "postgresql" else text
         if kind.base == "timestamp":
             assert isinstance(value, datetime)
-            return f"TIMESTAMP '{value.isoformat(' ', 'microseconds')}'"
+            word = "TIMESTAMP_NTZ" if self.dialect == "spark" else "TIMESTAMP"
+            return f"{word} '{value.isoformat(' ', 'microseconds')}'"
         if kind.base == "date":
             return f"DATE '{value}'"
         return self._number(str(value), kind)
@@ -134,11 +136,15 @@ class Printer:
         """Write a scenario's statement."""
         statement = scenario.statement
         if isinstance(statement, MergeStatement):
+            clauses = statement.clauses
+            if self.dialect == "spark":
+                # There the clauses of matched rows come first. Which clause takes a row does not change: it is of one of both kinds.
+                clauses = tuple(sorted(clauses, key=lambda clause: not clause.matched))
             lines = [
                 f"MERGE INTO {statement.target} AS {statement.alias}",
                 f"USING {self._source(statement.source)}",
                 f"ON {self.expression(statement.on)}",
-                *(f"  {self._clause(clause)}" for clause in statement.clauses),
+                *(f"  {self._clause(clause, scenario.target)}" for clause in clauses),
             ]
             return "\n".join(lines)
         where = f" WHERE {self.expression(statement.where)}" if statement.where is not None else ""
@@ -152,7 +158,9 @@ class Printer:
         if isinstance(source, ValuesSource):
             kinds = [column.type for column in source.columns]
             rows = ", ".join(self.row(row, kinds) for row in source.rows)
-            return f"(VALUES {rows}) AS {source.alias} ({', '.join(column.name for column in source.columns)})"
+            names = f"{source.alias} ({', '.join(column.name for column in source.columns)})"
+            # There the columns of a MERGE's source cannot be named beside its alias.
+            return f"(VALUES {rows} AS {names}) AS {source.alias}" if self.dialect == "spark" else f"(VALUES {rows}) AS {names}"
         query = self._query(source) if isinstance(source, QuerySource) else self._grouped(source)
         return f"({query}) AS {source.alias}"
 
@@ -168,16 +176,20 @@ class Printer:
         named = ", ".join(f"{value} AS {column.name}" for value, column in zip(values, source.columns, strict=True))
         return f"SELECT {named} FROM {source.table} GROUP BY {', '.join(source.keys)}"
 
-    def _clause(self, clause: Clause) -> str:
+    def _clause(self, clause: Clause, target: Table) -> str:
         head = "WHEN MATCHED" if clause.matched else "WHEN NOT MATCHED"
         if clause.condition is not None:
             head += f" AND {self.expression(clause.condition)}"
+        elif self.dialect == "spark":
+            # Without a condition it has to be the last one of its kind.
+            head += " AND TRUE"
         action = clause.action
         if isinstance(action, UpdateAction):
             return f"{head} THEN UPDATE SET {self._assignments(action.assignments)}"
         if isinstance(action, DeleteAction):
             return f"{head} THEN DELETE"
-        columns = f" ({', '.join(action.columns)})" if action.columns is not None else ""
+        named = target.names if action.columns is None and self.dialect == "spark" else action.columns
+        columns = f" ({', '.join(named)})" if named is not None else ""
         return f"{head} THEN INSERT{columns} VALUES ({', '.join(self.expression(value) for value in action.values)})"
 
     def _assignments(self, assignments: Iterable[Assignment]) -> str:

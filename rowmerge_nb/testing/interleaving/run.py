@@ -70,7 +70,7 @@ def interleave(
         table: the table, ``schema.table``, of a connector that is made and knows one table only; None for a name of its own.
         paradigm: the row change paradigm to ask for; None for the table's own.
         most: so many orders at most are tried, those first in which the turn changes least often; None for all.
-        patience: a call that has not come back after so many seconds waits for the other statement, which goes on.
+        patience: a call that has not come back after so many seconds waits for the other statement, if that is under way, which goes on.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for what is none of that; NOT_SUPPORTED if the table cannot be made.
@@ -223,7 +223,8 @@ class _Run:
         number = len(self.made)
         self.made.append(Turn(side, step))
         call = self.sides[side].start(step)
-        wait([call], self.given.patience)
+        # A call has nobody to wait for while the other statement has not begun, or has ended: then it is slow, and no more.
+        wait([call], self.given.patience if self._is_under_way(1 - side) else LONGEST)
         if call.done():
             self._ended(side, number, call)
             # What has waited for that call goes on by itself; it is given the time to do so.
@@ -231,6 +232,11 @@ class _Run:
         else:
             self.made[number] = replace(self.made[number], waited=True)
             self.waiting[side] = (number, call)
+
+    def _is_under_way(self, side: int) -> bool:
+        """Tell whether a statement has made a call, and has calls left."""
+        begun = any(turn.side == side for turn in self.made)
+        return begun and (side in self.waiting or any(left == side for left, _ in self.todo))
 
     def _came_back(self, seconds: float) -> bool:
         """Give calls that wait some time; tells whether one came back."""
