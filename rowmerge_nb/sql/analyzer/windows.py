@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.sql.functions.overloads import is_aggregate
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric, is_orderable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,13 +18,25 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 
-__all__ = ["DISTINCT_OVER_WINDOWS", "analyzed_frame", "named_windows", "resolved_window"]
+__all__ = [
+    "DISTINCT_OVER_WINDOWS",
+    "analyzed_frame",
+    "analyzed_window",
+    "check_only_aggregates",
+    "check_window",
+    "named_windows",
+    "order_span",
+    "resolved_window",
+]
 
 DISTINCT_OVER_WINDOWS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "arbitrary", "any_value"}
 )
 """The aggregates that take DISTINCT over a window, which Spark has for none."""
 
+_OF_VALUES: Final = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
+"""The functions that may pass over NULLs."""
+_WITHOUT_FRAME: Final = frozenset({"lag", "lead", "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "row_number"})
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _DATED: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
 _ORDER: Final = ("PRECEDING", "ROW", "FOLLOWING")
@@ -36,6 +50,7 @@ def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]
         if name.value in found:
             analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
         found[name.value] = resolved_window(analyzer, window, found)
+        analyzed_window(analyzer, found[name.value])
     return found
 
 
@@ -54,10 +69,70 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
         error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
     if window.order_by and base.order_by:
         said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"
-        error("INVALID_ORDER_BY", said, window.order_by[0].span)
+        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
     if base.frame:
         error("INVALID_WINDOW_REFERENCE", "Cannot reference named WINDOW containing frame specification", window.name.span)
     return replace(window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None)
+
+
+def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
+    """Give the place of a window's ORDER BY, whose words stand before its first key."""
+    first, last = order_by[0].span, order_by[-1].span
+    start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
+    return Span.within(analyzer.context.text, start, last.end)
+
+
+def analyzed_window(
+    analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
+) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+    """Give what partitions a window, its frame and its keys.
+
+    Args:
+        analyzer: knows the names that the window may read.
+        window: the window, with what it takes from a named one.
+        node: the function over it; None for a window of the WINDOW clause that no function uses.
+    """
+    owner = node or s.Call(window.span, "", ())
+    return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
+
+
+def _analyzed_window(
+    analyzer: CallAnalyzer, window: s.Window
+) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+    partition_by = tuple(analyzer.analyze(part) for part in window.partition_by)
+    keys = [analyzer.sort(item) for item in window.order_by]
+    for key, item in zip(keys, window.order_by, strict=True):
+        if not is_orderable(key.value.type):
+            said = f"{key.value.type} is not orderable, and therefore cannot be used in window function ORDER BY"
+            analyzer.context.error("TYPE_MISMATCH", said, item.span)
+    frame, order_by = analyzed_frame(analyzer, window, keys)
+    return partition_by, frame, order_by
+
+
+def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None:
+    """Refuse a window that its function cannot have: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
+    error = analyzer.context.error
+    if node.name in {"lag", "lead"} and not window.order_by:
+        assert node.window is not None
+        error("MISSING_ORDER_BY", f"{node.name} function requires an ORDER BY window clause", node.window.span)
+    if node.name in _WITHOUT_FRAME and window.frame is not None:
+        error("INVALID_WINDOW_FRAME", f"Cannot specify window frame for {node.name} function", window.frame.span)
+    if node.nulls is not None and node.name not in _OF_VALUES:
+        said = f"Cannot specify null treatment clause for {node.name} function"
+        error("NULL_TREATMENT_NOT_ALLOWED", said, node.error_span)
+
+
+def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
+    """Refuse DISTINCT and ORDER BY in a function over a window that is no aggregate."""
+    if is_aggregate(node.name):
+        return
+    if node.distinct:
+        shown = node.span.of(analyzer.context.text)
+        said = f"Only aggregation window functions with DISTINCT are supported: {shown}"
+        analyzer.context.error("NOT_SUPPORTED", said, replace(analyzer.select or node.error_span, about=node.error_span))
+    if node.order_by:
+        said = "Only aggregation window functions with ORDER BY are supported"
+        analyzer.context.error("NOT_SUPPORTED", said, node.error_span)
 
 
 def analyzed_frame(
@@ -113,10 +188,10 @@ def _offset(
         offset = _constant(analyzer, offset, node)
         return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
     if not keys:
-        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", node.error_span)
+        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", replace(window.span, about=node.error_span))
     if len(keys) > 1:
         said = f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})"
-        error("INVALID_ORDER_BY", said, replace(window.order_by[0].span, end=window.order_by[-1].span.end))
+        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
     (key,) = keys
     kind = key.value.type
     if not (is_numeric(kind) or kind.base in _DATED or kind in _INTERVALS):
