@@ -295,6 +295,12 @@ class CallAnalyzer:
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
+    def refuse_not_scalar(self, node: s.Node) -> NoReturn:
+        """Refuse a number in GROUP BY that stands for an aggregate or a function over a window."""
+        shown = node.span.of(self.context.text)
+        said = f"GROUP BY clause cannot contain aggregations, window functions or grouping operations: [{shown}]"
+        self.context.error("EXPRESSION_NOT_SCALAR", said, node.error_span)
+
     def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
         shown = ", ".join(node.span.of(self.context.text) for node in nodes)
         said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
@@ -421,7 +427,7 @@ class CallAnalyzer:
         common: Type | None = UNKNOWN
         for kind in kinds:
             common = common_type(common, kind) if common is not None else None
-        if common is None or not values:
+        if common is None or not values or not is_orderable(common):
             shown = ", ".join(map(str, kinds))
             said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)

@@ -18,6 +18,8 @@ from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal,
 from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
+from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
+from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
@@ -33,6 +35,7 @@ from rowmerge_nb.sql.typed.types import (
     common_type,
     instant,
     is_numeric,
+    is_orderable,
     is_text,
     too_precise,
     varchar_of,
@@ -70,9 +73,26 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def condition(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
-        found = self.analyze(node)
+        return self._truth(self.whole(node), node, message)
+
+    def whole(self, node: s.Expression) -> e.Typed:
+        """Analyze the whole expression of a clause that takes scalars alone; Trino looks for others before it looks at names and types."""
+        try:
+            found = self.analyze(node)
+        except AnalysisError:
+            self._find_not_scalars(node)
+            self.judge(node)
+            raise
         self.judge(node)
-        return self._truth(found, node, message)
+        return found
+
+    def _find_not_scalars(self, node: s.Expression) -> None:
+        self._not_scalars = [
+            part
+            for part in s.walk(node)
+            if isinstance(part, s.Measure)
+            or (isinstance(part, s.Call) and (part.window or is_aggregate(part.name) or is_window(part.name)))
+        ]
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
@@ -261,7 +281,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             # Trino knows only =, < and <=; it names the others by them.
             self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
-        if common.base == "row" and node.operator not in {"=", "<>"}:
+        ordered = node.operator not in {"=", "<>"}
+        if ordered and not is_orderable(common):
+            self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+        if common.base == "row" and ordered:
             return self._row_order(node.operator, left, right, common)
         return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
 
@@ -280,7 +303,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
-        if common is None:
+        if common is None or not is_orderable(common):
             said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
             self.context.error("TYPE_MISMATCH", said, node.error_span)
         value, low, high = self.comparable((value, low, high), common)
@@ -302,7 +325,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if escape is not None and node.escape is not None:
             checks.append((escape, node.escape, "Escape for"))
         for part, written, side in checks:
-            if not (is_text(part.type) or part.type == UNKNOWN):
+            if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
                 self.context.error("TYPE_MISMATCH", said, written.error_span)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
@@ -375,6 +398,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if name not in _FIELDS:
             self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
         value = self.analyze(node.value)
+        if value.type != UNKNOWN and resolve(name, [value.type]) is None:
+            said = f"Cannot extract {node.field.text.upper()} from {value.type}"
+            self.context.error("TYPE_MISMATCH", said, node.value.error_span)
         return self.function(name, [value], node)
 
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:

@@ -23,7 +23,7 @@ from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import common_type, instant, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,13 +164,13 @@ class QueryAnalyzer(RelationAnalyzer):
         left, right = self._body(node.left), self._body(node.right)
         if len(left.fields) != len(right.fields):
             said = f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}"
-            self.context.error("TYPE_MISMATCH", said, node.right.span)
+            self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
         kinds = []
         for number, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
             common = common_type(a.type, b.type)
             if common is None:
                 said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
-                self.context.error("TYPE_MISMATCH", said, node.right.span)
+                self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
             kinds.append(instant(common) if node.distinct else common)
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
@@ -332,7 +332,7 @@ class QueryAnalyzer(RelationAnalyzer):
         for part in found:
             if group_by is None:
                 said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-                self.context.error("MISSING_GROUP_BY", said, part.detail)
+                self.context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
             if any(argument not in group_by for argument in part.arguments):
                 said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
                 self.context.error("INVALID_ARGUMENTS", said, part.detail)
@@ -429,24 +429,28 @@ class QueryAnalyzer(RelationAnalyzer):
             return False
         parts = tuple(part.value for part in target.parts)
         fields = relation.fields if relation is not None else ()
-        return (
-            any(f.qualifier[-len(parts) :] == parts for f in fields)
-            or self.expressions(fields, _SELECT).scope.find(parts) is None
-        )
+        if any(f.qualifier[-len(parts) :] == parts for f in fields):
+            return True
+        found = self.expressions(fields, _SELECT).scope.find(parts)
+        return found is None or all(field.type.base != "row" for field in found.fields)
 
     def _fields(self, item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[_Output]:
         """Give the fields of a row as columns."""
         row = analyzer.analyze(target)
         if row.type.base != "row":
-            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", item.span)
+            span = replace(analyzer.select or item.span, about=item.span)
+            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", span)
         names = list(row.type.fields)
         if item.aliases:
-            if len(item.aliases) != len(names):
-                said = f"Column alias list has {len(item.aliases)} entries but relation has {len(names)} columns"
-                self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
+            self._check_aliases(item, len(names))
             names = [alias.text for alias in item.aliases]
         pairs = enumerate(zip(names, row.type.parameters, strict=True))
         return [self._output(e.Apply(kind, "field", (row,), index), name, (), target, used) for index, (name, kind) in pairs]
+
+    def _check_aliases(self, item: s.AllColumns, count: int) -> None:
+        if len(item.aliases) != count:
+            said = f"Column alias list has {len(item.aliases)} entries but relation has {count} columns"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
 
     def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
         """Give the name of a column of a SELECT list, and what it may be qualified with."""
@@ -477,10 +481,8 @@ class QueryAnalyzer(RelationAnalyzer):
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
         if not fields:
             self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span)
-        if item.aliases and len(item.aliases) != len(fields):
-            said = f"Column alias list has {len(item.aliases)} entries but relation has {len(fields)} columns"
-            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
         if item.aliases:
+            self._check_aliases(item, len(fields))
             return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
         return fields
 
@@ -490,7 +492,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if node.group_by is None:
             return None
         site = analyzer.site
-        analyzer.site = ExpressionSite("GROUP BY clause")
+        analyzer.site = ExpressionSite("GROUP BY clause", judged_whole=True)
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
         for index in sorted(node.grouping.columns) if node.grouping is not None else ():
             if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
@@ -502,9 +504,12 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
         if isinstance(item, s.Literal) and item.kind == "integer":
-            value = self._numbered(item, outputs, "GROUP BY").value
+            output = self._numbered(item, outputs, "GROUP BY")
+            value = output.value
+            if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
+                analyzer.refuse_not_scalar(output.node)
         else:
-            value = analyzer.analyze(item)
+            value = analyzer.whole(item)
         analyzer.check_reflected(value, item, "GROUP BY")
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
@@ -542,6 +547,10 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output], node: s.Select) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
+        if not is_orderable(value.type):
+            shown = item.value.span.of(self.context.text)
+            said = f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}"
+            self.context.error("TYPE_MISMATCH", said, replace(node.span, about=item.value.span))
         same = next((output for output in outputs if output.value == value), None)
         if same is not None:
             value = e.Column(same.field.type, same.field.symbol)

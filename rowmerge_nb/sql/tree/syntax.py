@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rowmerge_nb.sql.tree.literal_runs import LiteralRun
     from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 
@@ -24,6 +26,19 @@ class Node:
     def error_span(self) -> Span:
         """Where an error about this node points; most nodes begin there."""
         return self.span
+
+
+def walk(node: object) -> Iterator[Node]:
+    """Give a node and all nodes within it, those of queries left out."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from walk(part)
+    elif isinstance(node, Node):
+        yield node
+        for name in node.__dataclass_fields__:
+            value = getattr(node, name)
+            if not isinstance(value, QueryBody) or not isinstance(node, Expression):
+                yield from walk(value)
 
 
 @dataclass(frozen=True)
