@@ -98,6 +98,7 @@ class CallAnalyzer:
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self.windows: dict[str, s.Window] = {}
+        self.outputs: dict[str, e.Typed | None] = {}
         self.select: Span | None = None
         self._around: tuple[str, s.Call] | None = None
         self._not_scalars: list[s.Call | s.Measure] = []
@@ -176,8 +177,19 @@ class CallAnalyzer:
                 self._not_scalars.append(node)
                 self._arguments(node)
                 return e.Constant(UNKNOWN, None)
+            self._no_window(node)
             self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.error_span)
         return self.function(node.name, self._arguments(node), node)
+
+    @property
+    def inside_aggregate(self) -> bool:
+        """Is it a part of an aggregate that is analyzed?"""
+        return self._around is not None and self._around[0] == _AGGREGATION
+
+    def _no_window(self, node: s.Call) -> None:
+        if self.site.name == "HAVING clause":
+            said = "HAVING clause cannot contain window functions or row pattern measures"
+            self.context.error("NESTED_WINDOW", said, node.error_span)
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
         """Refuse FILTER and ORDER BY of a function that is no aggregate, once the call itself is understood."""
@@ -265,7 +277,7 @@ class CallAnalyzer:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
             self._not_scalar(node)
-        elif self._around is not None and self._around[0] == _AGGREGATION:
+        elif self._around is not None and self.inside_aggregate:
             outer, shown = self._around[1], node.span.of(self.context.text)
             said = f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]"
             self.context.error("NESTED_AGGREGATION", said, replace(outer.error_span, about=node.error_span))
@@ -346,9 +358,7 @@ class CallAnalyzer:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.windows:
-            if self.site.name == "HAVING clause":
-                said = "HAVING clause cannot contain window functions or row pattern measures"
-                self.context.error("NESTED_WINDOW", said, node.error_span)
+            self._no_window(node)
             self._not_scalar(node)
         assert node.window is not None
         self._check_nesting(node)
@@ -524,7 +534,9 @@ class CallAnalyzer:
         return moment_constant(_NOW, self.context.now)
 
     def _grouping(self, node: s.Call) -> e.Typed:
-        if not self.site.aggregates:
+        if self.site.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.site.aggregates:
             self._not_scalar(node)
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node.span)

@@ -80,8 +80,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         try:
             found = self.analyze(node)
         except AnalysisError:
-            self._find_not_scalars(node)
-            self.judge(node)
+            if self.site.judged_whole:
+                self._find_not_scalars(node)
+                self.judge(node)
             raise
         self.judge(node)
         return found
@@ -91,7 +92,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             part
             for part in s.walk(node)
             if isinstance(part, s.Measure)
-            or (isinstance(part, s.Call) and (part.window or is_aggregate(part.name) or is_window(part.name)))
+            or (
+                isinstance(part, s.Call)
+                and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
+            )
         ]
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
@@ -109,6 +113,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         parts = [part.value for part in node.parts]
         if len(parts) == 1 and parts[0] in self.variables:
             return self.variables[parts[0]]
+        if parts[0] in self.outputs and parts[0] not in self.variables:
+            return self._fields(self._output(node, parts[0]), node, 1)
         found = self.scope.find(parts)
         shown = ".".join(parts)
         if found is None:
@@ -128,6 +134,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         if found.depth > 0:
             self.outer.append((column, found.depth))
         return self._fields(column, node, found.used)
+
+    def _output(self, node: s.Name, name: str) -> e.Typed:
+        """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
+        value = self.outputs[name]
+        if self.inside_aggregate:
+            said = "Invalid reference to output projection attribute from ORDER BY aggregation"
+            self.context.error("COLUMN_NOT_FOUND", said, node.span)
+        if value is None:
+            self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
+        return value
 
     def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
         """An ambiguous name; the documents' own example needs one exception, in the expressions of UPDATE SET."""

@@ -26,7 +26,7 @@ from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
@@ -212,14 +212,17 @@ class QueryAnalyzer(RelationAnalyzer):
         having = self._condition(
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
         )
+        if query.order_by:
+            analyzer.outputs = _by_name(outputs)
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
+        analyzer.outputs = {}
         sets = self._grouping_operations(
             node, [*(output.value for output in outputs), *(key.value for key in keys), having], group_by
         )
         outputs = [replace(output, value=e.replaced(output.value, sets)) for output in outputs]
         keys = tuple(replace(key, value=e.replaced(key.value, sets)) for key in keys)
         having = e.replaced(having, sets) if having else None
-        self._check_groups(node, outputs, group_by, having)
+        self._check_groups(node, outputs, group_by, having, zip(keys, query.order_by, strict=True))
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
         if group_by:
             # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
@@ -529,10 +532,22 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs: Sequence[_Output],
         group_by: tuple[e.Typed, ...] | None,
         having: e.Typed | None,
+        order_by: Iterable[tuple[e.Sort, s.SortItem]],
     ) -> None:
         """Outside of aggregates, only what is grouped by can be read."""
-        values = [(output.value, output.node) for output in outputs] + ([(having, node.having)] if having and node.having else [])
-        if group_by is None and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v)):
+        values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in outputs]
+        values += [(having, node.having)] if having and node.having else []
+        shown = {output.field.symbol for output in outputs}
+        values += [
+            (key.value, item.value)
+            for key, item in order_by
+            if not (isinstance(key.value, e.Column) and key.value.symbol in shown)
+        ]
+        if (
+            group_by is None
+            and having is None
+            and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v))
+        ):
             return
         for value, written in values:
             if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
@@ -569,12 +584,17 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error("AMBIGUOUS_NAME", f"Column '{item.parts[0].value}' is ambiguous", item.span)
             if matching:
                 return e.Column(matching[0].type, matching[0].symbol)
+        if any(isinstance(part, (s.ScalarQuery, s.Exists)) for part in s.walk(item)):
+            return self._order_by_query(item, analyzer, outputs)
+        return analyzer.analyze(item)
+
+    def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+        """A key with a query in it, which sees the columns of FROM, or else those of the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:
             if error.code != "COLUMN_NOT_FOUND":
                 raise
-            # An expression over aliases of the SELECT list.
             return self.expressions(tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
@@ -591,6 +611,18 @@ def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.
         return None
     both = ((part, part.filter) for part in found)
     return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
+
+
+def _by_name(outputs: Sequence[_Output]) -> dict[str, e.Typed | None]:
+    """The expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
+    found: dict[str, e.Typed | None] = {}
+    for output in outputs:
+        if output.field.name is not None:
+            name, value = output.field.name.lower(), output.value
+            if not e.is_deterministic(value):
+                value = e.Column(output.field.type, output.field.symbol)
+            found[name] = None if name in found else value
+    return found
 
 
 def _group_key(key: e.Typed) -> str:

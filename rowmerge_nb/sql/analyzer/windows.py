@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree.statements import Identifier
 
 __all__ = [
     "DISTINCT_OVER_WINDOWS",
@@ -24,6 +25,7 @@ __all__ = [
     "analyzed_window",
     "check_only_aggregates",
     "check_window",
+    "inner_span",
     "named_windows",
     "order_span",
     "resolved_window",
@@ -47,11 +49,17 @@ def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]
     """Give the windows of a WINDOW clause by their names; each may be made of those before it."""
     found: dict[str, s.Window] = {}
     for name, window in node.windows:
-        if name.value in found:
+        key = _key(analyzer, name)
+        if key in found:
             analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
-        found[name.value] = resolved_window(analyzer, window, found)
-        analyzed_window(analyzer, found[name.value])
+        found[key] = resolved_window(analyzer, window, found)
+        analyzed_window(analyzer, found[key])
     return found
+
+
+def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
+    """A window's name as it is compared: quoted letter by letter, else in capitals."""
+    return name.text if name.span.of(analyzer.context.text).startswith('"') else name.text.upper()
 
 
 def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
@@ -59,7 +67,7 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
     if window.name is None:
         return window
     error = analyzer.context.error
-    base = named.get(window.name.value)
+    base = named.get(_key(analyzer, window.name))
     if base is None:
         error("INVALID_WINDOW_REFERENCE", f"Cannot resolve WINDOW name {window.name.text}", window.name.span)
     if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
@@ -80,6 +88,16 @@ def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
     first, last = order_by[0].span, order_by[-1].span
     start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
     return Span.within(analyzer.context.text, start, last.end)
+
+
+def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
+    """Give the place of what stands in a window's parentheses, or of its name where it has none."""
+    text, span = analyzer.context.text, window.span
+    start = text.find("(", span.start, span.end) + 1
+    if not start:
+        return window.name.span if window.name else span
+    start += len(text[start:]) - len(text[start:].lstrip())
+    return Span.within(text, start, span.end)
 
 
 def analyzed_window(
@@ -114,7 +132,7 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
     error = analyzer.context.error
     if node.name in {"lag", "lead"} and not window.order_by:
         assert node.window is not None
-        error("MISSING_ORDER_BY", f"{node.name} function requires an ORDER BY window clause", node.window.span)
+        error("MISSING_ORDER_BY", f"{node.name} function requires an ORDER BY window clause", inner_span(analyzer, node.window))
     if node.name in _WITHOUT_FRAME and window.frame is not None:
         error("INVALID_WINDOW_FRAME", f"Cannot specify window frame for {node.name} function", window.frame.span)
     if node.nulls is not None and node.name not in _OF_VALUES:
@@ -180,7 +198,7 @@ def _offset(
     if frame.unit != "RANGE":
         if frame.unit == "GROUPS" and not keys:
             said = "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY"
-            error("MISSING_ORDER_BY", said, window.span)
+            error("MISSING_ORDER_BY", said, inner_span(analyzer, window))
         offset = analyzer.analyze(node)
         if not (is_exact(offset.type) and not (offset.type.base == "decimal" and offset.type.parameters[1])):
             said = f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})"
@@ -188,7 +206,7 @@ def _offset(
         offset = _constant(analyzer, offset, node)
         return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
     if not keys:
-        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", replace(window.span, about=node.error_span))
+        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", inner_span(analyzer, window))
     if len(keys) > 1:
         said = f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})"
         error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
