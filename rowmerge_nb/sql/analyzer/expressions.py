@@ -19,7 +19,6 @@ from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
-from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
@@ -53,6 +52,17 @@ __all__ = ["ExpressionAnalyzer"]
 _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
+
+
+_DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
+_EXTRACTED_FROM: Final = {
+    **dict.fromkeys(("year", "month"), _DATED | {INTERVAL_YEAR.base}),
+    "day": _DATED | {INTERVAL_DAY.base},
+    **dict.fromkeys(("hour", "minute", "second"), _TIMED),
+    **dict.fromkeys(("timezone_hour", "timezone_minute"), frozenset({"timestamp with time zone"})),
+}
+"""From what EXTRACT takes a field; others it takes from dates and timestamps."""
 
 
 class ExpressionAnalyzer(CallAnalyzer):
@@ -414,7 +424,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if name not in _FIELDS:
             self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
         value = self.analyze(node.value)
-        if value.type != UNKNOWN and resolve(name, [value.type]) is None:
+        if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
             said = f"Cannot extract {node.field.text.upper()} from {value.type}"
             self.context.error("TYPE_MISMATCH", said, node.value.error_span)
         return self.function(name, [value], node)

@@ -34,6 +34,7 @@ __all__ = ["QueryAnalyzer"]
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
 _DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
+_UNMARKED = e.Constant(BOOLEAN, "true")
 _SHOWN = 10
 """So many rows of VALUES are kept for EXPLAIN."""
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
@@ -52,7 +53,7 @@ class _Output:
 class _Total:
     """How a grand total of no rows comes to its row: the mark of rows that are there, what is read, which groups are kept."""
 
-    mark: e.Column
+    mark: e.Typed
     source: str
     kept: str
 
@@ -238,16 +239,18 @@ class QueryAnalyzer(RelationAnalyzer):
         total = None
         if relation and group_by and node.grouping is not None and not reaching:
             total = self._with_total(node.grouping, group_by, relation, source)
-        if total:
-            values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+        values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+        if relation and group_by is not None and node.grouping is not None and _is_twofold(node.grouping, group_by, values):
+            source, made = self._grouped(node, group_by, values, having, total or _Total(_UNMARKED, source, ""))
+            outputs = [replace(output, value=_above(output.value, made)) for output in outputs]
+            keys = tuple(replace(key, value=_above(key.value, made)) for key in keys)
+            total, group_by, having = None, None, None
+        elif total:
             masked = _masked(values, total.mark)
-            if masked is not None:
-                source = total.source
-                outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
-                keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
-                having = e.replaced(having, masked) if having else None
-            else:
-                total = None
+            source = total.source
+            outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
+            keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
+            having = e.replaced(having, masked) if having else None
         groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
         if groups:
             exchanges = [(old, new) for old, new, _ in groups]
@@ -313,9 +316,8 @@ class QueryAnalyzer(RelationAnalyzer):
         One more row of NULLs is put to the others. Aggregates leave it out by its mark, and groups that have no other row are dropped,
         but for that of the total.
         """
-        texts = [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
-        # Of sets that are there twice Spark gives no number to tell them by.
-        if all(texts) or len(set(texts)) < len(texts):
+        texts = _set_texts(grouping, keys)
+        if all(texts):
             return None
         mark = self.context.symbols.new("there")
         symbols = [e.quote(field.symbol) for field in relation.fields]
@@ -324,6 +326,39 @@ class QueryAnalyzer(RelationAnalyzer):
         everything = 2 ** len(frozenset[str]().union(*texts)) - 1
         kept = f"(bool_or({e.quote(mark)}) OR grouping_id() = {everything})"
         return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
+
+    def _grouped(
+        self, node: s.Select, keys: tuple[e.Typed, ...], values: Sequence[e.Typed], having: e.Typed | None, total: _Total
+    ) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
+        """Make the groups in a query of their own, where Spark cannot do so and what is above them in one.
+
+        It has no functions over windows beside ROLLUP and its kin, and no HAVING about sets that are there twice.
+
+        Args:
+            node: the SELECT.
+            keys: what is grouped by.
+            values: all expressions of the SELECT.
+            having: which groups are kept.
+            total: what is read, and how a grand total of no rows comes to its row.
+
+        Returns:
+            What stands behind the SELECT list above, and the expressions with the columns that they are there.
+        """
+        parts = [part for value in values for part in _outside_windows(value)]
+        wanted = [key for key in keys if not isinstance(key, e.Constant)]
+        wanted += [p for p in parts if isinstance(p, e.Aggregate) or (isinstance(p, e.Apply) and p.name == "grouping")]
+        made = [(part, e.Column(part.type, self.context.symbols.new("made"))) for part in dict.fromkeys(wanted)]
+        masked = _masked(values, total.mark) if total.kept else []
+        columns = [f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}" for part, column in made]
+        kept = e.quote(self.context.symbols.new("kept"))
+        columns.append(f"{total.kept or 'count(*) >= 0'} AS {kept}")
+        assert node.grouping is not None
+        groups = f" GROUP BY {_group_keys(keys, node.grouping)}" if keys else ""
+        text = f" FROM (SELECT {', '.join(columns)}{total.source}{groups}) AS {self._alias()}"
+        if not keys:
+            text += f" LATERAL VIEW explode(sequence(1, {len(node.grouping.sets)}))"
+        text += f" WHERE {kept}"
+        return text + (f" AND {self.printed(_above(having, made), node.having)}" if having and node.having else ""), made
 
     def _grouping_operations(
         self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
@@ -603,12 +638,29 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
 
 
-def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.Typed]] | None:
-    """Give the aggregates beside the same over marked rows alone; None where one of them is a function over a window as well."""
+def _set_texts(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
+    return [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
+
+
+def _is_twofold(grouping: s.GroupingSets, keys: tuple[e.Typed, ...], values: Sequence[e.Typed]) -> bool:
+    """Must groups be made in a query of their own? For functions over windows above them, and where a set is there twice."""
+    texts = _set_texts(grouping, keys)
+    return len(set(texts)) < len(texts) or any(isinstance(part, e.Windowed) for value in values for part in e.walk(value))
+
+
+def _above(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
+    """Give an expression over groups that are columns; an aggregate over a window stays one, its arguments are such columns."""
+    over = []
+    for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
+        inner = [(part, e.replaced(part, made)) for part in e.children(window) if part is not window.function]
+        inner += [(part, e.replaced(part, made)) for part in e.children(window.function)]
+        over.append((window, e.replaced(window, [pair for pair in inner if pair[0] != pair[1]])))
+    return e.replaced(value, [*over, *made])
+
+
+def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
+    """Give the aggregates beside the same over marked rows alone."""
     found = [part for value in values for part in _outside_windows(value) if isinstance(part, e.Aggregate)]
-    over = [part.function for value in values for part in e.walk(value) if isinstance(part, e.Windowed)]
-    if any(part in over for part in found):
-        return None
     both = ((part, part.filter) for part in found)
     return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
 
