@@ -516,7 +516,7 @@ class CallAnalyzer:
             self.context.error("FUNCTION_NOT_FOUND", said + expected, node.error_span)
         if not isinstance(path, e.Constant):
             self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
-        if UNKNOWN in {value.type, path.type} or path.value is None:
+        if UNKNOWN in {value.type, path.type} or path.value is None or _is_null(value):
             return e.Constant(result, None)
         try:
             tokens = path_tokens(path.value)
@@ -557,6 +557,13 @@ def _joined(kinds: Sequence[Type]) -> Type:
 def _part_of(joined: Type, kind: Type) -> Type:
     """Give the type in which text becomes a part of joined text: of char all parts are char."""
     return Type("char", kind.parameters) if joined.base == "char" else kind
+
+
+def _is_null(value: e.Typed) -> bool:
+    """Is it NULL, whatever it was cast to?"""
+    while isinstance(value, e.Apply) and value.name == "cast":
+        (value,) = value.arguments
+    return isinstance(value, e.Constant) and value.value is None
 
 
 _SAFE: Final = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN
@@ -10,12 +11,17 @@ from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce,
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["NUMBERS_IN_ERRORS", "WHITE", "can_cast", "has_json_form", "is_cast_supported"]
+__all__ = ["NUMBERS_IN_ERRORS", "OTHER_DIGITS", "WHITE", "can_cast", "has_json_form", "is_cast_supported"]
 
 WHITE: Final = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
 """Character.isWhitespace of Java, which Trino's trim goes by, and its casts of text to dates and timestamps."""
+
+OTHER_DIGITS: Final = "".join(
+    chr(code) for code in range(0x80, 0x10000) if unicodedata.category(chr(code)) == "Nd"
+)
+"""The decimal digits of all scripts beyond ASCII, from zero to nine each; of those that Java keeps in one unit of text."""
 
 NUMBERS_IN_ERRORS: Final = {
     "tinyint": "TINYINT",
