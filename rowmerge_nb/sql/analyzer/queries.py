@@ -71,17 +71,29 @@ class QueryAnalyzer(RelationAnalyzer):
             self.context.error("NOT_SUPPORTED", "WITH RECURSIVE is not supported by this engine", node.span)
         inner = self._with(node.named)
         if isinstance(node.body, s.Select):
-            return inner._select(node.body, node)
+            result = inner._select(node.body, node)
+            self._check_fetch(node)
+            return result
         result = inner._body(node.body)
+        self._check_fetch(node)
         if not (node.order_by or node.offset or node.limit is not None):
             return result
         keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
+        if node.ties:
+            text = self._with_ties(result.spark, columns, keys, node)
         reads = sum((e.reads(key.value) for key in keys), result.reads)
         tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
         deterministic, size = result.deterministic and not _cut(node), tail_size(result.size, node)
         return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size)
+
+    def _check_fetch(self, node: s.QueryNode) -> None:
+        if node.fetch is not None and node.limit == 0:
+            said = f"FETCH FIRST row count must be positive (actual value: {node.limit})"
+            self.context.error("NUMERIC_VALUE_OUT_OF_RANGE", said, node.fetch)
+        if node.ties and not node.order_by:
+            self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -258,7 +270,7 @@ class QueryAnalyzer(RelationAnalyzer):
             keys = tuple(replace(key, value=e.replaced(key.value, exchanges)) for key in keys)
             source = f" FROM (SELECT *, {', '.join(number for _, _, number in groups)}{source})"
         columns = [self._column(output, distinct=node.distinct) for output in outputs]
-        keys, hidden = self._hidden_keys(keys)
+        keys, hidden = self._hidden_keys(keys, {o.field.symbol for o in outputs} if query.ties else None)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
         # Without a key there is one group, also where the SELECT list has no aggregate: GROUP BY () alone.
@@ -266,9 +278,11 @@ class QueryAnalyzer(RelationAnalyzer):
         kept += [self.printed(having, node.having)] if having and node.having else []
         parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
-        if hidden:
-            text = f"SELECT {', '.join(e.quote(output.field.symbol) for output in outputs)} FROM ({text})"
-        text += _tail(keys, query)
+        shown = ", ".join(e.quote(output.field.symbol) for output in outputs)
+        if query.ties:
+            text = self._with_ties(text, shown, keys, query)
+        else:
+            text = (f"SELECT {shown} FROM ({text})" if hidden else text) + _tail(keys, query)
         values = [output.value for output in outputs] + [part for part in (where, having) if part]
         reads = sum(map(e.reads, values), relation.reads if relation else e.NOTHING)
         reads = sum((e.reads(key.value) for key in keys), reads)
@@ -376,11 +390,24 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error("INVALID_ARGUMENTS", said, part.detail)
         return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
 
-    def _hidden_keys(self, keys: tuple[e.Sort, ...]) -> tuple[tuple[e.Sort, ...], list[str]]:
-        """Spark sorts by no function over a window: it is a column that is not shown."""
+    def _with_ties(self, text: str, columns: str, keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
+        """The first rows of a query, and those that are like the last of them by the keys."""
+        rank, number = (e.quote(self.context.symbols.new(name)) for name in ("rank", "number"))
+        order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset or 0
+        ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"
+        return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {(query.limit or 0) + offset} AND {number} > {offset} ORDER BY {number}"
+
+    def _hidden_keys(self, keys: tuple[e.Sort, ...], named: set[str] | None) -> tuple[tuple[e.Sort, ...], list[str]]:
+        """Spark sorts by no function over a window: it is a column that is not shown.
+
+        Args:
+            keys: the keys.
+            named: the columns that are shown, where all other keys must be columns as well.
+        """
         shown, hidden = [], []
         for key in keys:
-            if any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
+            bare = isinstance(key.value, e.Column) and named is not None and key.value.symbol in named
+            if (named is not None and not bare) or any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
                 symbol = self.context.symbols.new("key")
                 hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
                 shown.append(replace(key, value=e.Column(key.value.type, symbol)))

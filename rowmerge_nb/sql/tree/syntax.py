@@ -567,7 +567,7 @@ class NamedQuery(Node):
 
 @dataclass(frozen=True)
 class QueryNode(QueryBody):
-    """A whole query; also a body where it stands in parentheses."""
+    """A whole query; also a body where it stands in parentheses. ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last."""
 
     named: tuple[NamedQuery, ...]
     body: QueryBody
@@ -575,3 +575,5 @@ class QueryNode(QueryBody):
     offset: int | None
     limit: int | None
     recursive: bool = False
+    fetch: Span | None = None
+    ties: bool = False
