@@ -392,6 +392,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             target = read_type(node.type)
         except AnalysisError as error:
             self.context.error(error.code, error.message, replace(node.span, about=node.type.span))
+        if target == UNKNOWN:
+            self.context.error("TYPE_MISMATCH", "UNKNOWN is not a valid type", node.span)
         value = self.analyze(node.value)
         if not can_cast(value.type, target):
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)

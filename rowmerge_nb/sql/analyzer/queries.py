@@ -361,9 +361,13 @@ class QueryAnalyzer(RelationAnalyzer):
         parts = [part for value in values for part in _outside_windows(value)]
         wanted = [key for key in keys if not isinstance(key, e.Constant)]
         wanted += [p for p in parts if isinstance(p, e.Aggregate) or (isinstance(p, e.Apply) and p.name == "grouping")]
-        made = [(part, e.Column(part.type, self.context.symbols.new("made"))) for part in dict.fromkeys(wanted)]
+        made: list[tuple[e.Typed, e.Typed]] = []
+        columns = []
         masked = _masked(values, total.mark) if total.kept else []
-        columns = [f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}" for part, column in made]
+        for part in dict.fromkeys(wanted):
+            column = e.Column(part.type, self.context.symbols.new("made"))
+            columns.append(f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}")
+            made.append((part, column))
         kept = e.quote(self.context.symbols.new("kept"))
         columns.append(f"{total.kept or 'count(*) >= 0'} AS {kept}")
         assert node.grouping is not None
@@ -599,11 +603,11 @@ class QueryAnalyzer(RelationAnalyzer):
         """Outside of aggregates, only what is grouped by can be read."""
         values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in outputs]
         values += [(having, node.having)] if having and node.having else []
-        shown = {output.field.symbol for output in outputs}
+        named = {output.field.symbol for output in outputs}
         values += [
             (key.value, item.value)
             for key, item in order_by
-            if not (isinstance(key.value, e.Column) and key.value.symbol in shown)
+            if not (isinstance(key.value, e.Column) and key.value.symbol in named)
         ]
         if (
             group_by is None

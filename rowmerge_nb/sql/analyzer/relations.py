@@ -468,7 +468,9 @@ class RelationAnalyzer:
             said = f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE"
             self.context.error("NOT_SUPPORTED", said, span)
         if node.kind == "FULL":
-            self.context.error("NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span)
+            self.context.error(
+                "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span
+            )
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         text = f"({right.text})" if isinstance(node.right, s.Join) else right.text

@@ -114,9 +114,7 @@ def analyzed_window(
     return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
 
 
-def _analyzed_window(
-    analyzer: CallAnalyzer, window: s.Window
-) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
     partition_by = tuple(analyzer.analyze(part) for part in window.partition_by)
     keys = [analyzer.sort(item) for item in window.order_by]
     for key, item in zip(keys, window.order_by, strict=True):

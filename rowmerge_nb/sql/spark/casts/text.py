@@ -93,7 +93,7 @@ def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     form = _INTEGER if is_integer(target) else _FLOAT
     tried = f"IF({text} RLIKE {form}, try_cast({text} AS {spark_type(target)}), NULL)"
-    if is_integer(target):
+    if is_integer(target) and not (text.startswith("'") and text.isascii()):
         # Java's parseInt, which Trino goes by, reads the digits of all scripts.
         plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
         others = f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS {spark_type(target)}), NULL)"
