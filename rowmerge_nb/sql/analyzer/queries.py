@@ -107,8 +107,20 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
             entries[entry.name.value] = (index, entry)
             # A query that nothing refers to must be right as well.
-            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index)).query(entry.query)
+            found = QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index)).query(entry.query)
+            self._check_columns(entry, len(found.fields))
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
+
+    def _check_columns(self, entry: s.NamedQuery, count: int) -> None:
+        """Refuse columns of a named query that are not as many as the query has, or that share a name."""
+        if entry.columns and len(entry.columns) != count:
+            said = f"Column alias list has {len(entry.columns)} entries but relation has {count} columns"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, entry.columns[0].span)
+        names = set[str]()
+        for column in entry.columns:
+            if column.value in names:
+                self.context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.text}' specified more than once", column.span)
+            names.add(column.value)
 
     def _body(self, node: s.QueryBody) -> QueryResult:
         if isinstance(node, s.QueryNode):
@@ -219,6 +231,9 @@ class QueryAnalyzer(RelationAnalyzer):
             analyzer,
         )
         outputs = self._outputs(node, analyzer, relation)
+        if self._is_auto(node):
+            places = [str(place) for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate)]
+            node = replace(node, group_by=tuple(s.Literal(node.span, "integer", place) for place in places))
         if node.distinct:
             outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
         group_by = self._grouping(node, analyzer, outputs)
@@ -556,6 +571,13 @@ class QueryAnalyzer(RelationAnalyzer):
         return fields
 
     # -- GROUP BY -------------------------------------------------------------------------------------------------
+
+    def _is_auto(self, node: s.Select) -> bool:
+        """Is it GROUP BY AUTO, by all columns of the SELECT list that are no aggregates?"""
+        if node.group_by is None or len(node.group_by) != 1 or node.grouping is not None:
+            return False
+        (key,) = node.group_by
+        return isinstance(key, s.Name) and key.span.of(self.context.text).upper() == "AUTO"
 
     def _grouping(self, node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> tuple[e.Typed, ...] | None:
         if node.group_by is None:

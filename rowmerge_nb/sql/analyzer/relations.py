@@ -228,8 +228,8 @@ class RelationAnalyzer:
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def printed(self, value: e.Typed, node: s.Node) -> str:
-        """Give the text of a whole expression, marked by where it was written."""
-        return print_spark(replace(value, origin=self.context.origin(node.span)))
+        """Give the text of a whole expression, marked by where it was written; a key of GROUP BY has its mark, the same wherever it stands."""
+        return print_spark(value if value.origin is not None else replace(value, origin=self.context.origin(node.span)))
 
     # -- relations ------------------------------------------------------------------------------------------------
 
