@@ -19,6 +19,7 @@ from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
+from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES
 from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
@@ -207,8 +208,12 @@ class ExpressionAnalyzer(CallAnalyzer):
         try:
             found = typed_literal(node.type, node.value)
         except KeyError:
+            if node.type in ABSENT_TYPES:
+                self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
         if found is None:
+            if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
+                self.refuse("The type time with time zone is not supported by this engine", node)
             said = f"'{node.value}' is not a valid {node.type.upper()} literal"
             self.context.error("INVALID_LITERAL", said, node.span)
         return found
