@@ -25,7 +25,19 @@ _NOT_ALTERED: Final = frozenset({"BRANCH", "MATERIALIZED", "SCHEMA", "VIEW"})
 _NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
 
 ABSENT_TYPES: Final = frozenset(
-    ["ipaddress", "hyperloglog", "p4hyperloglog", "qdigest", "tdigest", "setdigest", "geometry", "sphericalgeography", "bingtile", "kdbtree", "color"]
+    [
+        "ipaddress",
+        "hyperloglog",
+        "p4hyperloglog",
+        "qdigest",
+        "tdigest",
+        "setdigest",
+        "geometry",
+        "sphericalgeography",
+        "bingtile",
+        "kdbtree",
+        "color",
+    ]
 )
 """Types that Trino has, and this engine has not."""
 _CONSTANTS: Final[dict[str, Any]] = {
