@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import RETURNING
-from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project
+from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["form_of", "rest_of_on", "without_refusal"]
+__all__ = ["form_of", "rest_of_on", "without_mark", "without_refusal"]
 
 MOST_PAIRS = 1_000_000
 """Without equal columns in ON every row meets every other; so many pairs are made at most."""
@@ -69,11 +69,26 @@ def _replicated(join: Join, source: int | None, settings: RuleSettings) -> Physi
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
         return PhysicalForm("nobody knows how large the source is")
-    size = source * _width_of(join.right)
-    if size > settings.source_bytes:
-        said = f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB (source_bytes)"
-        return PhysicalForm(said)
-    return PhysicalForm(many_tasks=True)
+    size, most = source * _width_of(join.right), settings.source_bytes
+    packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
+    if size <= packed:
+        return PhysicalForm(many_tasks=True)
+    read = without_mark(join.right)
+    if most is None or not isinstance(read, TableScan) or not read.table.is_read_by_tasks():
+        said = "not sent to every task", packed, "packed_bytes" if packed == settings.packed_bytes else "source_bytes"
+    elif size > most:
+        said = "not read by every task", most, "source_bytes"
+    else:
+        return PhysicalForm(many_tasks=True)
+    how, bound, name = said
+    return PhysicalForm(f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})")
+
+
+def without_mark(node: PlanNode) -> PlanNode:
+    """Give the rows of a source without the mark that there is one, which a task knows by itself."""
+    while isinstance(node, Project):
+        node = node.source
+    return node
 
 
 def _width_of(node: PlanNode) -> int:

@@ -49,7 +49,9 @@ class RuleSettings:
         key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
         off: names of the rules that are not to be applied.
         few_tasks_rows: so many rows Spark's operators change in few tasks.
-        source_bytes: a source of at most so many bytes is sent to every task that reads the target.
+        source_bytes: a source of at most so many bytes is read by every task that reads the target, where each can read it by itself; None
+            for an eighth of the machine's memory, shared by the tasks that run at the same time.
+        packed_bytes: a source of at most so many bytes is sent to these tasks, where one task must read it; none larger than ``source_bytes``.
         one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
 
     Raises:
@@ -57,20 +59,23 @@ class RuleSettings:
 
     >>> RuleSettings(source_bytes="1 GB")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on.
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on, or None for what the machine has room for.
     """
 
     small_rows: int = 10_000
     key_rows: int = 2_000_000
     off: frozenset[str] = frozenset()
     few_tasks_rows: int = 4_000_000
-    source_bytes: int = 1 << 27
+    source_bytes: int | None = None
+    packed_bytes: int = 1 << 27
     one_task_bytes: int = 1 << 27
 
     def __post_init__(self) -> None:
         """See that sizes are sizes."""
-        for size in ("small_rows", "key_rows", "few_tasks_rows", "source_bytes", "one_task_bytes"):
+        for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
+        usual = "a whole number from 0 on, or None for what the machine has room for"
+        checked(self.source_bytes, "source_bytes", lambda size: size is None or _is_size(size), usual)
 
 
 def _is_size(value: Any) -> bool:

@@ -29,6 +29,7 @@ WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
         lambda: Engine(spark=FIVE),
         lambda: Engine(rule_settings=FIVE),
         lambda: RuleSettings(source_bytes=TEXT),
+        lambda: RuleSettings(packed_bytes=None),
         lambda: RuleSettings(small_rows=-5),
         lambda: Engine().add_catalog("x", NONE),
         lambda: Engine().add_catalog(FIVE, MemoryConnector()),

@@ -119,6 +119,7 @@ class StatementTables:
             metadata=known,
             row_count=rows,
             most_rows=cache(partial(_most_rows, metadata, session, handle)),
+            is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
             version=version,
         )
 
@@ -143,6 +144,7 @@ class StatementTables:
             dataframe=frame,
             row_count=None if is_spark_frame(frame) else len(frame) if hasattr(frame, "__len__") else frame.num_rows,
             deterministic=not is_spark_frame(frame),
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, frame),
         )
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:

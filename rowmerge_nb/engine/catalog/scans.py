@@ -197,6 +197,18 @@ class Scans:
         splits = [split.with_rows() for split in task.splits] if self._travel(task.splits) else task.splits
         return replace(task, schema=pa.schema([*pages, (POSITION, pa.int64())]), splits=splits)
 
+    def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
+        """Tell whether every task can read a table, or a DataFrame of the notebook, by itself, and each has the same rows.
+
+        Executors that may be on other machines are left out: nobody knows what these have room for.
+        """
+        if is_spark_frame(frame) or executors_of(self._spark()).elsewhere:
+            return False
+        if handle is None:
+            return True
+        splits = _splits(self._transaction.opened(catalog), self._session, handle, Constraint())
+        return all(getattr(split, "is_repeatable", False) for split in splits)
+
     def split_numbers(self, count: int) -> Any:
         """Give a row for every split, its number in ``id``, each in a task of its own."""
         return self._spark().range(0, count, 1, max(count, 1))

@@ -31,6 +31,7 @@ from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
+from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     DeleteProject,
@@ -425,9 +426,7 @@ def _replicated(
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
     """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
-    while isinstance(node, Project):
-        # The mark of the source's rows; the task knows by itself which rows have one.
-        node = node.source
+    node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
         return source, context.tables.split_numbers(1)

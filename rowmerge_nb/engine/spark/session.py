@@ -27,7 +27,7 @@ from rowmerge_nb.engine.spark.java.options import (
     driver_memory,
     java_options,
     python_path,
-    told_cores,
+    usual_cores,
     write_log_settings,
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
@@ -88,7 +88,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
 }
 """What a statement needs of a session, ours or the user's."""
 
-_MOST_CORES = 8
 
 _lock = threading.RLock()
 _own: set[SparkSession] = set()
@@ -112,7 +111,7 @@ def create_session(
         SetupError: there is no Java, Spark does not start, or ROWMERGE_CORES is no number of cores.
     """
     with _lock:
-        cores = cores or told_cores() or min(available_cores(), _MOST_CORES)
+        cores = cores or usual_cores()
         running = _running_session()
         if running is None:
             session = _start(cores, app_name, conf or {})

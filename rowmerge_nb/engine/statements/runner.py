@@ -16,6 +16,7 @@ from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
 from rowmerge_nb.engine.spark.java.making import idle_making
+from rowmerge_nb.engine.spark.memory import room_for_source
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.statements.asked import wanted_by_condition
 from rowmerge_nb.engine.statements.changes import Changes
@@ -299,6 +300,10 @@ class StatementRunner:
             for run in begun:
                 self.changes.note(run)
 
+    def _source_bytes(self) -> int:
+        told = self.sizes.source_bytes
+        return max(room_for_source(), self.sizes.packed_bytes) if told is None else told
+
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
@@ -328,7 +333,7 @@ class StatementRunner:
             spark=lambda: self.session.spark,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
             rows_in=partial(self.catalogs.rows, name, self.defaults),
-            settings=replace(self.sizes, off=options.rules_off),
+            settings=replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes()),
             views=self.catalogs.views,
             notices=tuple(tables.notices),
             wanted=_wanted(analysis, tables, options),

@@ -67,6 +67,10 @@ class Rows(Protocol):
         """Give the rows; ExecutionError for a value that the type of its column cannot hold."""
 
 
+def _by_none() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class TableBinding:
     """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook, or rows of constants.
@@ -84,6 +88,7 @@ class TableBinding:
         row_count: the exact number of rows where it is known without reading.
         most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
         deterministic: reading it twice within the statement gives the same rows.
+        is_read_by_tasks: asks whether every task can read it by itself, and each has the same rows in the same order.
         version: the version of the table that the statement names; None for the table as it is.
     """
 
@@ -99,6 +104,7 @@ class TableBinding:
     row_count: int | None = None
     most_rows: Callable[[], int | None] | None = field(default=None, compare=False)
     deterministic: bool = True
+    is_read_by_tasks: Callable[[], bool] = field(default=_by_none, compare=False)
     version: ConnectorTableVersion | None = None
 
     @property

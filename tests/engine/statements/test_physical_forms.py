@@ -129,8 +129,30 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     text = str(engine.run("EXPLAIN MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
-    assert "the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (source_bytes)" in text
+    assert "the source, about 0 MiB, is not read by every task: that is done up to 0 MiB (source_bytes)" in text
     assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
+
+
+@pytest.mark.parametrize("source", ["s", "arrow s", "(SELECT * FROM s) s", "spark_frame s", "unpinned s"])
+def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sent(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, packed_bytes=0, one_task_bytes=0))
+    engine.register("t", TARGET)
+    engine.register("s", SOURCE)
+    engine.register("unpinned", SOURCE)
+    if source == "unpinned s":
+        monkeypatch.setattr(MemorySplit, "is_repeatable", False)
+    statement = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN DELETE"
+    frames = {"arrow": SOURCE, "spark_frame": spark.createDataFrame(SOURCE)}
+    text = str(engine.run(f"EXPLAIN {statement}", namespace=frames))
+    if source in {"s", "arrow s"}:
+        assert "What is below it runs in the tasks that read the target, each of which gets all of the source, on pages" in text
+    elif source == "spark_frame s":
+        assert "nobody knows how large the source is" in text
+    else:
+        assert "the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)" in text
+    assert engine.run(statement, namespace=frames).count == 3
 
 
 @pytest.mark.parametrize(

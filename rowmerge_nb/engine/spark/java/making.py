@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
 from rowmerge_nb.engine.spark.java.options import python_path
+from rowmerge_nb.engine.spark.memory import free_memory
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import is_full, opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["IdleMaking", "free_memory", "idle_making", "make_class_cache", "why_not_in_background"]
+__all__ = ["IdleMaking", "idle_making", "make_class_cache", "why_not_in_background"]
 
 _IDLE_SECONDS: Final = 60.0
 _LONGEST_RUN: Final = 900.0
@@ -155,32 +156,6 @@ def _check_disk(home: Path) -> None:
         msg = f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f} GiB are free"
         hint = "Make room there, or set the variable XDG_CACHE_HOME to another directory."
         raise SetupError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
-
-
-def free_memory(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Give how many bytes of memory can be had: of the machine, and within the limit of a container; None where nothing tells.
-
-    What files have in memory can be had, since it goes when it is needed.
-    """
-    known: list[int] = []
-    with suppress(OSError, ValueError, KeyError):
-        lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
-        known.append({words[0]: int(words[1]) for words in lines}["MemAvailable:"] << 10)
-    for limit, used in (
-        ("memory.max", "memory.current"),  # version 2
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
-    ):
-        with suppress(OSError, ValueError):
-            most, now = int((cgroup / limit).read_text()), int((cgroup / used).read_text())
-            known.append(most - now + _of_files((cgroup / limit).parent / "memory.stat"))
-    return min(known, default=None)
-
-
-def _of_files(statistics: Path) -> int:
-    with suppress(OSError, ValueError):
-        words = dict(line.split() for line in statistics.read_text().splitlines())
-        return int(words.get("total_inactive_file", words.get("inactive_file", "0")))
-    return 0
 
 
 def why_not_in_background(cache: ClassCache) -> str:

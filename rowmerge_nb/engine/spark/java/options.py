@@ -18,6 +18,7 @@ __all__ = [
     "java_options",
     "python_path",
     "told_cores",
+    "usual_cores",
     "write_log_settings",
 ]
 
@@ -31,6 +32,8 @@ _JAVA_OPTIONS: Final = "-XX:+UseParallelGC -XX:-UsePerfData -Xss8m"
 # Measured on two cores: Java's slow compiler takes 10 of the 25 seconds of processor time that a process needs until its first MERGE is
 # done, time that the statement itself then lacks; without it 10 M rows take a third longer. With more cores it works beside the statement.
 _FEW_CORES, _QUICK_COMPILER = 2, "-XX:TieredStopAtLevel=1"
+
+_MOST_CORES: Final = 8
 
 _LOG_SETTINGS: Final = """\
 rootLogger.level = warn
@@ -71,6 +74,15 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def usual_cores() -> int:
+    """Give how many tasks a session of our own runs at the same time where nothing else is asked for.
+
+    Raises:
+        SetupError: as `told_cores`.
+    """
+    return told_cores() or min(available_cores(), _MOST_CORES)
 
 
 def python_path() -> str:

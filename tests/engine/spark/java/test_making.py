@@ -15,7 +15,7 @@ import pytest
 
 from rowmerge_nb.engine.spark.java import making as module
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache
-from rowmerge_nb.engine.spark.java.making import IdleMaking, free_memory, make_class_cache, why_not_in_background
+from rowmerge_nb.engine.spark.java.making import IdleMaking, make_class_cache, why_not_in_background
 from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -144,31 +144,6 @@ def test_a_home_that_cannot_be_written_is_told(monkeypatch):
     assert caught.value.code == "PERMISSION_DENIED"
     assert caught.value.hint
     assert "XDG_CACHE_HOME" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("files", "free"),
-    [
-        ({"meminfo": "MemTotal: 9 kB\nMemAvailable: 4 kB\n"}, 4096),
-        (
-            {
-                "meminfo": "MemAvailable: 400 kB\n",
-                "memory.max": "9000",
-                "memory.current": "8000",
-                "memory.stat": "inactive_file 500",
-            },
-            1500,
-        ),
-        ({"meminfo": "MemAvailable: 4 kB\n", "memory.max": "max", "memory.current": "8000"}, 4096),
-        ({"memory/memory.limit_in_bytes": "9000", "memory/memory.usage_in_bytes": "8000"}, 1000),
-        ({}, None),
-    ],
-)
-def test_the_free_memory_is_that_of_the_machine_and_of_the_container(tmp_path, files, free):
-    (tmp_path / "memory").mkdir()
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    assert free_memory(tmp_path, tmp_path) == free
 
 
 def test_nothing_is_made_while_statements_run_or_come_often():
