@@ -40,8 +40,8 @@ and {others} others.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
-- **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino. It is none in three cases: in a correlated subquery, where an aggregate is also a function over a window in the same SELECT
-  (`sum(x)` beside `sum(x) OVER ()`), and where a set is there twice.
+- **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
+- **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
 """
 
 _KEPT_INTRODUCTION = """\

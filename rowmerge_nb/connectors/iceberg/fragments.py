@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,11 +69,12 @@ def _entry(
     )
     from pyiceberg.manifest import DataFile, FileFormat
 
-    statistics = data_file_statistics_from_parquet_metadata(
-        parquet_metadata=footer_of(written),
-        stats_columns=compute_statistics_plan(schema, dict(properties)),
-        parquet_column_mapping=parquet_path_to_id_mapping(schema),
-    )
+    footer, columns = footer_of(written), compute_statistics_plan(schema, dict(properties))
+    mapping = parquet_path_to_id_mapping(schema)
+    try:
+        statistics = data_file_statistics_from_parquet_metadata(footer, columns, mapping)
+    except OverflowError:
+        statistics = data_file_statistics_from_parquet_metadata(footer, _without_far_bounds(columns), mapping)
     made = DataFile.from_args(
         content=content,
         file_path=written["path"],
@@ -86,6 +88,19 @@ def _entry(
     )
     made.spec_id = spec_id
     return made
+
+
+def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
+    """Let moments have no bounds: pyiceberg reads them as Python's, which has none before year 1 and behind year 9999."""
+    from pyiceberg import types as t
+    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
+
+    moments = t.DateType | t.TimestampType | t.TimestamptzType
+    counted = MetricsMode(MetricModeTypes.COUNTS)
+    return {
+        number: replace(column, mode=counted) if isinstance(column.iceberg_type, moments) else column
+        for number, column in columns.items()
+    }
 
 
 def _value(value: Any, kind: Any) -> Any:

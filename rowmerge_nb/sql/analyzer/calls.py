@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
@@ -14,14 +14,20 @@ from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.literals import moment_constant
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.windows import DISTINCT_OVER_WINDOWS, analyzed_frame, resolved_window
+from rowmerge_nb.sql.analyzer.windows import (
+    DISTINCT_OVER_WINDOWS,
+    analyzed_window,
+    check_only_aggregates,
+    check_window,
+    resolved_window,
+)
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text, without_unknown
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_orderable, is_text, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CallAnalyzer", "ExpressionSite"]
 
+T = TypeVar("T")
+
 _BUILTIN: Final = ("system", "builtin")
+_AGGREGATION: Final = "aggregation"
+_ARGUMENTS: Final = "window function arguments"
+_FILTER: Final = "FILTER must evaluate to a boolean (actual: {})"
 _ORDERED: Final = frozenset({"array_agg", "listagg"})
 """The aggregates to which the order of their rows matters."""
 _LAMBDA: Final = Type("function")
@@ -87,8 +98,9 @@ class CallAnalyzer:
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self.windows: dict[str, s.Window] = {}
+        self.outputs: dict[str, e.Typed | None] = {}
         self.select: Span | None = None
-        self._inside_aggregate = False
+        self._around: tuple[str, s.Call] | None = None
         self._not_scalars: list[s.Call | s.Measure] = []
 
     def analyze(self, node: s.Expression) -> e.Typed:
@@ -155,9 +167,40 @@ class CallAnalyzer:
             return self._windowed(node)
         if f.is_aggregate(node.name):
             return self._aggregate(node)
+        if node.distinct:
+            said = "DISTINCT is not supported for non-aggregation functions"
+            self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
+        if node.filter is not None or node.order_by:
+            return self._not_aggregate(node)
         if f.is_window(node.name):
+            if self.site.judged_whole:
+                self._not_scalars.append(node)
+                self._arguments(node)
+                return e.Constant(UNKNOWN, None)
+            self._no_window(node)
             self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.error_span)
         return self.function(node.name, self._arguments(node), node)
+
+    @property
+    def inside_aggregate(self) -> bool:
+        """Is it a part of an aggregate that is analyzed?"""
+        return self._around is not None and self._around[0] == _AGGREGATION
+
+    def _no_window(self, node: s.Call) -> None:
+        if self.site.name == "HAVING clause":
+            said = "HAVING clause cannot contain window functions or row pattern measures"
+            self.context.error("NESTED_WINDOW", said, node.error_span)
+
+    def _not_aggregate(self, node: s.Call) -> NoReturn:
+        """Refuse FILTER and ORDER BY of a function that is no aggregate, once the call itself is understood."""
+        if not self.site.aggregates:
+            self._not_scalar(node)
+        if node.filter is not None:
+            self.boolean(node.filter, _FILTER)
+        self.function(node.name, self._arguments(node), node)
+        what = "Filter" if node.filter is not None else "ORDER BY"
+        said = f"{what} is only valid for aggregation functions"
+        self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
         """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
@@ -232,19 +275,43 @@ class CallAnalyzer:
     def _aggregate(self, node: s.Call) -> e.Typed:
         if self.site.judged_whole:
             self._not_scalars.append(node)
-        elif not self.site.aggregates or self._inside_aggregate:
-            if self._inside_aggregate:
-                shown = node.span.of(self.context.text)
-                self.context.error(
-                    "NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.error_span
-                )
+        elif not self.site.aggregates:
             self._not_scalar(node)
+        elif self._around is not None and self.inside_aggregate:
+            outer, shown = self._around[1], node.span.of(self.context.text)
+            said = f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]"
+            self.context.error("NESTED_AGGREGATION", said, replace(outer.error_span, about=node.error_span))
         return self._aggregated(node)
+
+    def within(self, kind: str, node: s.Call, analyze: Callable[[], T]) -> T:
+        """Analyze what may hold no function over a window, and, inside of an aggregate, no aggregate."""
+        before, self._around = self._around, (kind, node)
+        try:
+            return analyze()
+        finally:
+            self._around = before
+
+    def _check_nesting(self, node: s.Call) -> None:
+        """Refuse a function over a window within an aggregate, or within another such function or its window."""
+        if self._around is None:
+            return
+        kind, outer = self._around
+        said, span = f"Cannot nest window functions or row pattern measures inside {kind}", node.error_span
+        if kind == _AGGREGATION:
+            said += f" '{outer.name}': [{node.span.of(self.context.text)}]"
+            span = replace(outer.error_span, about=span)
+        self.context.error("NESTED_WINDOW", said, span)
 
     def judge(self, node: s.Expression) -> None:
         """Refuse a whole expression for the aggregates and window functions that were found in it."""
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
+
+    def refuse_not_scalar(self, node: s.Node) -> NoReturn:
+        """Refuse a number in GROUP BY that stands for an aggregate or a function over a window."""
+        shown = node.span.of(self.context.text)
+        said = f"GROUP BY clause cannot contain aggregations, window functions or grouping operations: [{shown}]"
+        self.context.error("EXPRESSION_NOT_SCALAR", said, node.error_span)
 
     def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
         shown = ", ".join(node.span.of(self.context.text) for node in nodes)
@@ -253,14 +320,15 @@ class CallAnalyzer:
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
         """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
-        self._inside_aggregate = not over_groups
-        values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
-        condition = self.boolean(node.filter, "FILTER must evaluate to a boolean (actual: {})") if node.filter else None
-        order_by = tuple(self.sort(item) for item in node.order_by)
-        self._inside_aggregate = False
-        if node.distinct and any(key.value not in values for key in order_by):
-            said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
-            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, node.error_span)
+        kind = _ARGUMENTS if over_groups else _AGGREGATION
+        values, condition, order_by = self.within(kind, node, lambda: self._parts(node))
+        for key, item in zip(order_by, node.order_by, strict=True):
+            if not is_orderable(key.value.type):
+                said = f"ORDER BY can only be applied to orderable types (actual: {key.value.type})"
+                self.context.error("TYPE_MISMATCH", said, node.error_span)
+            if node.distinct and key.value not in values:
+                said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
+                self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
         if order_by and over_groups:
             self.context.error("NOT_SUPPORTED", "Window function with ORDER BY is not supported", node.error_span)
         if node.name not in _ORDERED:
@@ -277,6 +345,11 @@ class CallAnalyzer:
         arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
 
+    def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
+        values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
+        condition = self.boolean(node.filter, _FILTER) if node.filter else None
+        return values, condition, tuple(self.sort(item) for item in node.order_by)
+
     def sort(self, item: s.SortItem) -> e.Sort:
         """Analyze a sort key."""
         return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
@@ -285,8 +358,10 @@ class CallAnalyzer:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.windows:
+            self._no_window(node)
             self._not_scalar(node)
         assert node.window is not None
+        self._check_nesting(node)
         if node.filter is not None:
             self.context.error(
                 "NOT_SUPPORTED", "FILTER is not yet supported for window functions", self.select or node.error_span
@@ -294,14 +369,16 @@ class CallAnalyzer:
         if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
             self.refuse(f"DISTINCT in {node.name} over a window is not supported by this engine", node)
         window = resolved_window(self, node.window, self.windows)
-        partition_by = tuple(self.analyze(part) for part in window.partition_by)
-        frame, order_by = analyzed_frame(self, window, [self.sort(item) for item in window.order_by])
+        partition_by, frame, order_by = analyzed_window(self, window, node)
+        check_window(self, node, window)
         if f.is_aggregate(node.name):
             function: e.Typed = self._aggregated(node, over_groups=True)
-        elif f.is_window(node.name):
-            function = self.function(node.name, self._arguments(node), node)
         else:
-            self._not_found(node.name, self._arguments(node), node)
+            function = self.within(_ARGUMENTS, node, lambda: self.function(node.name, self._arguments(node), node))
+            if not f.is_window(node.name):
+                said = f"Not a window function: {node.name}"
+                self.context.error("FUNCTION_NOT_WINDOW", said, replace(self.select or node.error_span, about=node.error_span))
+        check_only_aggregates(self, node)
         return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
 
     def measure(self, node: s.Measure) -> e.Typed:
@@ -360,7 +437,7 @@ class CallAnalyzer:
         common: Type | None = UNKNOWN
         for kind in kinds:
             common = common_type(common, kind) if common is not None else None
-        if common is None or not values:
+        if common is None or not values or not is_orderable(common):
             shown = ", ".join(map(str, kinds))
             said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
@@ -439,7 +516,7 @@ class CallAnalyzer:
             self.context.error("FUNCTION_NOT_FOUND", said + expected, node.error_span)
         if not isinstance(path, e.Constant):
             self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
-        if UNKNOWN in {value.type, path.type} or path.value is None:
+        if UNKNOWN in {value.type, path.type} or path.value is None or _is_null(value):
             return e.Constant(result, None)
         try:
             tokens = path_tokens(path.value)
@@ -457,7 +534,9 @@ class CallAnalyzer:
         return moment_constant(_NOW, self.context.now)
 
     def _grouping(self, node: s.Call) -> e.Typed:
-        if not self.site.aggregates:
+        if self.site.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.site.aggregates:
             self._not_scalar(node)
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node.span)
@@ -478,6 +557,13 @@ def _joined(kinds: Sequence[Type]) -> Type:
 def _part_of(joined: Type, kind: Type) -> Type:
     """Give the type in which text becomes a part of joined text: of char all parts are char."""
     return Type("char", kind.parameters) if joined.base == "char" else kind
+
+
+def _is_null(value: e.Typed) -> bool:
+    """Is it NULL, whatever it was cast to?"""
+    while isinstance(value, e.Apply) and value.name == "cast":
+        (value,) = value.arguments
+    return isinstance(value, e.Constant) and value.value is None
 
 
 _SAFE: Final = frozenset(

@@ -18,6 +18,8 @@ from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal,
 from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
+from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
+from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES
 from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
@@ -33,6 +35,7 @@ from rowmerge_nb.sql.typed.types import (
     common_type,
     instant,
     is_numeric,
+    is_orderable,
     is_text,
     too_precise,
     varchar_of,
@@ -50,6 +53,17 @@ __all__ = ["ExpressionAnalyzer"]
 _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
+
+
+_DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
+_EXTRACTED_FROM: Final = {
+    **dict.fromkeys(("year", "month"), _DATED | {INTERVAL_YEAR.base}),
+    "day": _DATED | {INTERVAL_DAY.base},
+    **dict.fromkeys(("hour", "minute", "second"), _TIMED),
+    **dict.fromkeys(("timezone_hour", "timezone_minute"), frozenset({"timestamp with time zone"})),
+}
+"""From what EXTRACT takes a field; others it takes from dates and timestamps."""
 
 
 class ExpressionAnalyzer(CallAnalyzer):
@@ -70,9 +84,30 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def condition(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
-        found = self.analyze(node)
+        return self._truth(self.whole(node), node, message)
+
+    def whole(self, node: s.Expression) -> e.Typed:
+        """Analyze the whole expression of a clause that takes scalars alone; Trino looks for others before it looks at names and types."""
+        try:
+            found = self.analyze(node)
+        except AnalysisError:
+            if self.site.judged_whole:
+                self._find_not_scalars(node)
+                self.judge(node)
+            raise
         self.judge(node)
-        return self._truth(found, node, message)
+        return found
+
+    def _find_not_scalars(self, node: s.Expression) -> None:
+        self._not_scalars = [
+            part
+            for part in s.walk(node)
+            if isinstance(part, s.Measure)
+            or (
+                isinstance(part, s.Call)
+                and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
+            )
+        ]
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
@@ -89,6 +124,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         parts = [part.value for part in node.parts]
         if len(parts) == 1 and parts[0] in self.variables:
             return self.variables[parts[0]]
+        if parts[0] in self.outputs and parts[0] not in self.variables:
+            return self._fields(self._output(node, parts[0]), node, 1)
         found = self.scope.find(parts)
         shown = ".".join(parts)
         if found is None:
@@ -108,6 +145,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         if found.depth > 0:
             self.outer.append((column, found.depth))
         return self._fields(column, node, found.used)
+
+    def _output(self, node: s.Name, name: str) -> e.Typed:
+        """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
+        value = self.outputs[name]
+        if self.inside_aggregate:
+            said = "Invalid reference to output projection attribute from ORDER BY aggregation"
+            self.context.error("COLUMN_NOT_FOUND", said, node.span)
+        if value is None:
+            self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
+        return value
 
     def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
         """An ambiguous name; the documents' own example needs one exception, in the expressions of UPDATE SET."""
@@ -161,8 +208,12 @@ class ExpressionAnalyzer(CallAnalyzer):
         try:
             found = typed_literal(node.type, node.value)
         except KeyError:
+            if node.type in ABSENT_TYPES:
+                self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
         if found is None:
+            if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
+                self.refuse("The type time with time zone is not supported by this engine", node)
             said = f"'{node.value}' is not a valid {node.type.upper()} literal"
             self.context.error("INVALID_LITERAL", said, node.span)
         return found
@@ -261,7 +312,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             # Trino knows only =, < and <=; it names the others by them.
             self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
-        if common.base == "row" and node.operator not in {"=", "<>"}:
+        ordered = node.operator not in {"=", "<>"}
+        if ordered and not is_orderable(common):
+            self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+        if common.base == "row" and ordered:
             return self._row_order(node.operator, left, right, common)
         return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
 
@@ -280,7 +334,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
-        if common is None:
+        if common is None or not is_orderable(common):
             said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
             self.context.error("TYPE_MISMATCH", said, node.error_span)
         value, low, high = self.comparable((value, low, high), common)
@@ -302,7 +356,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if escape is not None and node.escape is not None:
             checks.append((escape, node.escape, "Escape for"))
         for part, written, side in checks:
-            if not (is_text(part.type) or part.type == UNKNOWN):
+            if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
                 self.context.error("TYPE_MISMATCH", said, written.error_span)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
@@ -343,6 +397,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             target = read_type(node.type)
         except AnalysisError as error:
             self.context.error(error.code, error.message, replace(node.span, about=node.type.span))
+        if target == UNKNOWN:
+            self.context.error("TYPE_MISMATCH", "UNKNOWN is not a valid type", node.span)
         value = self.analyze(node.value)
         if not can_cast(value.type, target):
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
@@ -375,6 +431,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if name not in _FIELDS:
             self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
         value = self.analyze(node.value)
+        if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
+            said = f"Cannot extract {node.field.text.upper()} from {value.type}"
+            self.context.error("TYPE_MISMATCH", said, node.value.error_span)
         return self.function(name, [value], node)
 
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:

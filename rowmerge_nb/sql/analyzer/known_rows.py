@@ -105,7 +105,9 @@ def tail_size(size: Size, node: s.QueryNode) -> Size:
     >>> tail_size(unknown, parse_query("VALUES 1 LIMIT 2"))()
     KnownRows(rows=2, exact=False)
     """
-    limit, offset = node.limit, node.offset or 0
+    limit, offset = (node.limit if not node.ties else None), node.offset or 0
+    if node.ties:
+        return lambda: rows.bound if (rows := size()) is not None else None
     if limit is None and not offset:
         return size
 

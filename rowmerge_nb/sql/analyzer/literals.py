@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import uuid
 from typing import TYPE_CHECKING, Final
@@ -89,6 +90,17 @@ def _date(value: str) -> Constant:
     return Constant(DATE, dt.date(*(int(part) for part in match.groups())).isoformat())
 
 
+def _json(value: str) -> Constant:
+    def no_number(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        json.loads(value, parse_constant=no_number)
+    except RecursionError as error:
+        raise ValueError(value) from error
+    return Constant(JSON, value)
+
+
 def _clock(text: str) -> tuple[int, int]:
     """Microseconds of a day, rounded half up, and the precision written."""
     match = _TIME.fullmatch(text)
@@ -161,7 +173,7 @@ _READERS: Final[dict[str, Callable[[str], Constant]]] = {
     "time": _time,
     "timestamp": _timestamp,
     "uuid": lambda value: Constant(UUID, str(uuid.UUID(value))),
-    "json": lambda value: Constant(JSON, value),
+    "json": _json,
 }
 
 LONGEST_INTERVAL: Final = 100

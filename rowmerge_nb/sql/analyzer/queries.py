@@ -23,10 +23,10 @@ from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import common_type, instant, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
@@ -34,6 +34,7 @@ __all__ = ["QueryAnalyzer"]
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
 _DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
+_UNMARKED = e.Constant(BOOLEAN, "true")
 _SHOWN = 10
 """So many rows of VALUES are kept for EXPLAIN."""
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
@@ -52,7 +53,7 @@ class _Output:
 class _Total:
     """How a grand total of no rows comes to its row: the mark of rows that are there, what is read, which groups are kept."""
 
-    mark: e.Column
+    mark: e.Typed
     source: str
     kept: str
 
@@ -70,17 +71,29 @@ class QueryAnalyzer(RelationAnalyzer):
             self.context.error("NOT_SUPPORTED", "WITH RECURSIVE is not supported by this engine", node.span)
         inner = self._with(node.named)
         if isinstance(node.body, s.Select):
-            return inner._select(node.body, node)
+            result = inner._select(node.body, node)
+            self._check_fetch(node)
+            return result
         result = inner._body(node.body)
+        self._check_fetch(node)
         if not (node.order_by or node.offset or node.limit is not None):
             return result
         keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
+        if node.ties:
+            text = self._with_ties(result.spark, columns, keys, node)
         reads = sum((e.reads(key.value) for key in keys), result.reads)
         tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
         deterministic, size = result.deterministic and not _cut(node), tail_size(result.size, node)
         return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size)
+
+    def _check_fetch(self, node: s.QueryNode) -> None:
+        if node.fetch is not None and node.limit == 0:
+            said = f"FETCH FIRST row count must be positive (actual value: {node.limit})"
+            self.context.error("NUMERIC_VALUE_OUT_OF_RANGE", said, node.fetch)
+        if node.ties and not node.order_by:
+            self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -94,8 +107,20 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
             entries[entry.name.value] = (index, entry)
             # A query that nothing refers to must be right as well.
-            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index)).query(entry.query)
+            found = QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index)).query(entry.query)
+            self._check_columns(entry, len(found.fields))
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
+
+    def _check_columns(self, entry: s.NamedQuery, count: int) -> None:
+        """Refuse columns of a named query that are not as many as the query has, or that share a name."""
+        if entry.columns and len(entry.columns) != count:
+            said = f"Column alias list has {len(entry.columns)} entries but relation has {count} columns"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, entry.columns[0].span)
+        names = set[str]()
+        for column in entry.columns:
+            if column.value in names:
+                self.context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.text}' specified more than once", column.span)
+            names.add(column.value)
 
     def _body(self, node: s.QueryBody) -> QueryResult:
         if isinstance(node, s.QueryNode):
@@ -164,13 +189,13 @@ class QueryAnalyzer(RelationAnalyzer):
         left, right = self._body(node.left), self._body(node.right)
         if len(left.fields) != len(right.fields):
             said = f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}"
-            self.context.error("TYPE_MISMATCH", said, node.right.span)
+            self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
         kinds = []
         for number, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
             common = common_type(a.type, b.type)
             if common is None:
                 said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
-                self.context.error("TYPE_MISMATCH", said, node.right.span)
+                self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
             kinds.append(instant(common) if node.distinct else common)
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
@@ -206,20 +231,26 @@ class QueryAnalyzer(RelationAnalyzer):
             analyzer,
         )
         outputs = self._outputs(node, analyzer, relation)
+        if self._is_auto(node):
+            places = [str(place) for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate)]
+            node = replace(node, group_by=tuple(s.Literal(node.span, "integer", place) for place in places))
         if node.distinct:
             outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
         group_by = self._grouping(node, analyzer, outputs)
         having = self._condition(
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
         )
+        if query.order_by:
+            analyzer.outputs = _by_name(outputs)
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
+        analyzer.outputs = {}
         sets = self._grouping_operations(
             node, [*(output.value for output in outputs), *(key.value for key in keys), having], group_by
         )
         outputs = [replace(output, value=e.replaced(output.value, sets)) for output in outputs]
         keys = tuple(replace(key, value=e.replaced(key.value, sets)) for key in keys)
         having = e.replaced(having, sets) if having else None
-        self._check_groups(node, outputs, group_by, having)
+        self._check_groups(node, outputs, group_by, having, zip(keys, query.order_by, strict=True))
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
         if group_by:
             # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
@@ -235,16 +266,18 @@ class QueryAnalyzer(RelationAnalyzer):
         total = None
         if relation and group_by and node.grouping is not None and not reaching:
             total = self._with_total(node.grouping, group_by, relation, source)
-        if total:
-            values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+        values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+        if relation and group_by is not None and node.grouping is not None and _is_twofold(node.grouping, group_by, values):
+            source, made = self._grouped(node, group_by, values, having, total or _Total(_UNMARKED, source, ""))
+            outputs = [replace(output, value=_above(output.value, made)) for output in outputs]
+            keys = tuple(replace(key, value=_above(key.value, made)) for key in keys)
+            total, group_by, having = None, None, None
+        elif total:
             masked = _masked(values, total.mark)
-            if masked is not None:
-                source = total.source
-                outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
-                keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
-                having = e.replaced(having, masked) if having else None
-            else:
-                total = None
+            source = total.source
+            outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
+            keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
+            having = e.replaced(having, masked) if having else None
         groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
         if groups:
             exchanges = [(old, new) for old, new, _ in groups]
@@ -252,7 +285,7 @@ class QueryAnalyzer(RelationAnalyzer):
             keys = tuple(replace(key, value=e.replaced(key.value, exchanges)) for key in keys)
             source = f" FROM (SELECT *, {', '.join(number for _, _, number in groups)}{source})"
         columns = [self._column(output, distinct=node.distinct) for output in outputs]
-        keys, hidden = self._hidden_keys(keys)
+        keys, hidden = self._hidden_keys(keys, {o.field.symbol for o in outputs} if query.ties else None)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
         # Without a key there is one group, also where the SELECT list has no aggregate: GROUP BY () alone.
@@ -260,9 +293,11 @@ class QueryAnalyzer(RelationAnalyzer):
         kept += [self.printed(having, node.having)] if having and node.having else []
         parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
-        if hidden:
-            text = f"SELECT {', '.join(e.quote(output.field.symbol) for output in outputs)} FROM ({text})"
-        text += _tail(keys, query)
+        shown = ", ".join(e.quote(output.field.symbol) for output in outputs)
+        if query.ties:
+            text = self._with_ties(text, shown, keys, query)
+        else:
+            text = (f"SELECT {shown} FROM ({text})" if hidden else text) + _tail(keys, query)
         values = [output.value for output in outputs] + [part for part in (where, having) if part]
         reads = sum(map(e.reads, values), relation.reads if relation else e.NOTHING)
         reads = sum((e.reads(key.value) for key in keys), reads)
@@ -310,9 +345,8 @@ class QueryAnalyzer(RelationAnalyzer):
         One more row of NULLs is put to the others. Aggregates leave it out by its mark, and groups that have no other row are dropped,
         but for that of the total.
         """
-        texts = [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
-        # Of sets that are there twice Spark gives no number to tell them by.
-        if all(texts) or len(set(texts)) < len(texts):
+        texts = _set_texts(grouping, keys)
+        if all(texts):
             return None
         mark = self.context.symbols.new("there")
         symbols = [e.quote(field.symbol) for field in relation.fields]
@@ -321,6 +355,43 @@ class QueryAnalyzer(RelationAnalyzer):
         everything = 2 ** len(frozenset[str]().union(*texts)) - 1
         kept = f"(bool_or({e.quote(mark)}) OR grouping_id() = {everything})"
         return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
+
+    def _grouped(
+        self, node: s.Select, keys: tuple[e.Typed, ...], values: Sequence[e.Typed], having: e.Typed | None, total: _Total
+    ) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
+        """Make the groups in a query of their own, where Spark cannot do so and what is above them in one.
+
+        It has no functions over windows beside ROLLUP and its kin, and no HAVING about sets that are there twice.
+
+        Args:
+            node: the SELECT.
+            keys: what is grouped by.
+            values: all expressions of the SELECT.
+            having: which groups are kept.
+            total: what is read, and how a grand total of no rows comes to its row.
+
+        Returns:
+            What stands behind the SELECT list above, and the expressions with the columns that they are there.
+        """
+        parts = [part for value in values for part in _outside_windows(value)]
+        wanted = [key for key in keys if not isinstance(key, e.Constant)]
+        wanted += [p for p in parts if isinstance(p, e.Aggregate) or (isinstance(p, e.Apply) and p.name == "grouping")]
+        made: list[tuple[e.Typed, e.Typed]] = []
+        columns = []
+        masked = _masked(values, total.mark) if total.kept else []
+        for part in dict.fromkeys(wanted):
+            column = e.Column(part.type, self.context.symbols.new("made"))
+            columns.append(f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}")
+            made.append((part, column))
+        kept = e.quote(self.context.symbols.new("kept"))
+        columns.append(f"{total.kept or 'count(*) >= 0'} AS {kept}")
+        assert node.grouping is not None
+        groups = f" GROUP BY {_group_keys(keys, node.grouping)}" if keys else ""
+        text = f" FROM (SELECT {', '.join(columns)}{total.source}{groups}) AS {self._alias()}"
+        if not keys:
+            text += f" LATERAL VIEW explode(sequence(1, {len(node.grouping.sets)}))"
+        text += f" WHERE {kept}"
+        return text + (f" AND {self.printed(_above(having, made), node.having)}" if having and node.having else ""), made
 
     def _grouping_operations(
         self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
@@ -332,17 +403,30 @@ class QueryAnalyzer(RelationAnalyzer):
         for part in found:
             if group_by is None:
                 said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-                self.context.error("MISSING_GROUP_BY", said, part.detail)
+                self.context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
             if any(argument not in group_by for argument in part.arguments):
                 said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
                 self.context.error("INVALID_ARGUMENTS", said, part.detail)
         return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
 
-    def _hidden_keys(self, keys: tuple[e.Sort, ...]) -> tuple[tuple[e.Sort, ...], list[str]]:
-        """Spark sorts by no function over a window: it is a column that is not shown."""
+    def _with_ties(self, text: str, columns: str, keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
+        """The first rows of a query, and those that are like the last of them by the keys."""
+        rank, number = (e.quote(self.context.symbols.new(name)) for name in ("rank", "number"))
+        order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset or 0
+        ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"
+        return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {(query.limit or 0) + offset} AND {number} > {offset} ORDER BY {number}"
+
+    def _hidden_keys(self, keys: tuple[e.Sort, ...], named: set[str] | None) -> tuple[tuple[e.Sort, ...], list[str]]:
+        """Spark sorts by no function over a window: it is a column that is not shown.
+
+        Args:
+            keys: the keys.
+            named: the columns that are shown, where all other keys must be columns as well.
+        """
         shown, hidden = [], []
         for key in keys:
-            if any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
+            bare = isinstance(key.value, e.Column) and named is not None and key.value.symbol in named
+            if (named is not None and not bare) or any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
                 symbol = self.context.symbols.new("key")
                 hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
                 shown.append(replace(key, value=e.Column(key.value.type, symbol)))
@@ -429,24 +513,28 @@ class QueryAnalyzer(RelationAnalyzer):
             return False
         parts = tuple(part.value for part in target.parts)
         fields = relation.fields if relation is not None else ()
-        return (
-            any(f.qualifier[-len(parts) :] == parts for f in fields)
-            or self.expressions(fields, _SELECT).scope.find(parts) is None
-        )
+        if any(f.qualifier[-len(parts) :] == parts for f in fields):
+            return True
+        found = self.expressions(fields, _SELECT).scope.find(parts)
+        return found is None or all(field.type.base != "row" for field in found.fields)
 
     def _fields(self, item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[_Output]:
         """Give the fields of a row as columns."""
         row = analyzer.analyze(target)
         if row.type.base != "row":
-            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", item.span)
+            span = replace(analyzer.select or item.span, about=item.span)
+            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", span)
         names = list(row.type.fields)
         if item.aliases:
-            if len(item.aliases) != len(names):
-                said = f"Column alias list has {len(item.aliases)} entries but relation has {len(names)} columns"
-                self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
+            self._check_aliases(item, len(names))
             names = [alias.text for alias in item.aliases]
         pairs = enumerate(zip(names, row.type.parameters, strict=True))
         return [self._output(e.Apply(kind, "field", (row,), index), name, (), target, used) for index, (name, kind) in pairs]
+
+    def _check_aliases(self, item: s.AllColumns, count: int) -> None:
+        if len(item.aliases) != count:
+            said = f"Column alias list has {len(item.aliases)} entries but relation has {count} columns"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
 
     def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
         """Give the name of a column of a SELECT list, and what it may be qualified with."""
@@ -477,20 +565,25 @@ class QueryAnalyzer(RelationAnalyzer):
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
         if not fields:
             self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span)
-        if item.aliases and len(item.aliases) != len(fields):
-            said = f"Column alias list has {len(item.aliases)} entries but relation has {len(fields)} columns"
-            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
         if item.aliases:
+            self._check_aliases(item, len(fields))
             return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
         return fields
 
     # -- GROUP BY -------------------------------------------------------------------------------------------------
 
+    def _is_auto(self, node: s.Select) -> bool:
+        """Is it GROUP BY AUTO, by all columns of the SELECT list that are no aggregates?"""
+        if node.group_by is None or len(node.group_by) != 1 or node.grouping is not None:
+            return False
+        (key,) = node.group_by
+        return isinstance(key, s.Name) and key.span.of(self.context.text).upper() == "AUTO"
+
     def _grouping(self, node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> tuple[e.Typed, ...] | None:
         if node.group_by is None:
             return None
         site = analyzer.site
-        analyzer.site = ExpressionSite("GROUP BY clause")
+        analyzer.site = ExpressionSite("GROUP BY clause", judged_whole=True)
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
         for index in sorted(node.grouping.columns) if node.grouping is not None else ():
             if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
@@ -502,9 +595,12 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
         if isinstance(item, s.Literal) and item.kind == "integer":
-            value = self._numbered(item, outputs, "GROUP BY").value
+            output = self._numbered(item, outputs, "GROUP BY")
+            value = output.value
+            if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
+                analyzer.refuse_not_scalar(output.node)
         else:
-            value = analyzer.analyze(item)
+            value = analyzer.whole(item)
         analyzer.check_reflected(value, item, "GROUP BY")
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
@@ -524,10 +620,22 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs: Sequence[_Output],
         group_by: tuple[e.Typed, ...] | None,
         having: e.Typed | None,
+        order_by: Iterable[tuple[e.Sort, s.SortItem]],
     ) -> None:
         """Outside of aggregates, only what is grouped by can be read."""
-        values = [(output.value, output.node) for output in outputs] + ([(having, node.having)] if having and node.having else [])
-        if group_by is None and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v)):
+        values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in outputs]
+        values += [(having, node.having)] if having and node.having else []
+        named = {output.field.symbol for output in outputs}
+        values += [
+            (key.value, item.value)
+            for key, item in order_by
+            if not (isinstance(key.value, e.Column) and key.value.symbol in named)
+        ]
+        if (
+            group_by is None
+            and having is None
+            and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v))
+        ):
             return
         for value, written in values:
             if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
@@ -542,6 +650,10 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output], node: s.Select) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
+        if not is_orderable(value.type):
+            shown = item.value.span.of(self.context.text)
+            said = f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}"
+            self.context.error("TYPE_MISMATCH", said, replace(node.span, about=item.value.span))
         same = next((output for output in outputs if output.value == value), None)
         if same is not None:
             value = e.Column(same.field.type, same.field.symbol)
@@ -560,12 +672,17 @@ class QueryAnalyzer(RelationAnalyzer):
                 self.context.error("AMBIGUOUS_NAME", f"Column '{item.parts[0].value}' is ambiguous", item.span)
             if matching:
                 return e.Column(matching[0].type, matching[0].symbol)
+        if any(isinstance(part, (s.ScalarQuery, s.Exists)) for part in s.walk(item)):
+            return self._order_by_query(item, analyzer, outputs)
+        return analyzer.analyze(item)
+
+    def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+        """A key with a query in it, which sees the columns of FROM, or else those of the SELECT list."""
         try:
             return analyzer.analyze(item)
         except AnalysisError as error:
             if error.code != "COLUMN_NOT_FOUND":
                 raise
-            # An expression over aliases of the SELECT list.
             return self.expressions(tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
@@ -574,14 +691,43 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
 
 
-def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.Typed]] | None:
-    """Give the aggregates beside the same over marked rows alone; None where one of them is a function over a window as well."""
+def _set_texts(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
+    return [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
+
+
+def _is_twofold(grouping: s.GroupingSets, keys: tuple[e.Typed, ...], values: Sequence[e.Typed]) -> bool:
+    """Must groups be made in a query of their own? For functions over windows above them, and where a set is there twice."""
+    texts = _set_texts(grouping, keys)
+    return len(set(texts)) < len(texts) or any(isinstance(part, e.Windowed) for value in values for part in e.walk(value))
+
+
+def _above(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
+    """Give an expression over groups that are columns; an aggregate over a window stays one, its arguments are such columns."""
+    over = []
+    for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
+        inner = [(part, e.replaced(part, made)) for part in e.children(window) if part is not window.function]
+        inner += [(part, e.replaced(part, made)) for part in e.children(window.function)]
+        over.append((window, e.replaced(window, [pair for pair in inner if pair[0] != pair[1]])))
+    return e.replaced(value, [*over, *made])
+
+
+def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
+    """Give the aggregates beside the same over marked rows alone."""
     found = [part for value in values for part in _outside_windows(value) if isinstance(part, e.Aggregate)]
-    over = [part.function for value in values for part in e.walk(value) if isinstance(part, e.Windowed)]
-    if any(part in over for part in found):
-        return None
     both = ((part, part.filter) for part in found)
     return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
+
+
+def _by_name(outputs: Sequence[_Output]) -> dict[str, e.Typed | None]:
+    """The expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
+    found: dict[str, e.Typed | None] = {}
+    for output in outputs:
+        if output.field.name is not None:
+            name, value = output.field.name.lower(), output.value
+            if not e.is_deterministic(value):
+                value = e.Column(output.field.type, output.field.symbol)
+            found[name] = None if name in found else value
+    return found
 
 
 def _group_key(key: e.Typed) -> str:

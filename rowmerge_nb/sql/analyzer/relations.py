@@ -228,8 +228,8 @@ class RelationAnalyzer:
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def printed(self, value: e.Typed, node: s.Node) -> str:
-        """Give the text of a whole expression, marked by where it was written."""
-        return print_spark(replace(value, origin=self.context.origin(node.span)))
+        """Give the text of a whole expression, marked by where it was written; a key of GROUP BY has its mark, the same wherever it stands."""
+        return print_spark(value if value.origin is not None else replace(value, origin=self.context.origin(node.span)))
 
     # -- relations ------------------------------------------------------------------------------------------------
 
@@ -377,8 +377,8 @@ class RelationAnalyzer:
     # -- UNNEST ---------------------------------------------------------------------------------------------------
 
     def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
-        analyzer = self.expressions(left or (), ExpressionSite("UNNEST"))
-        items = [analyzer.analyze(item) for item in node.items]
+        analyzer = self.expressions(left or (), ExpressionSite("UNNEST", judged_whole=True))
+        items = [analyzer.whole(item) for item in node.items]
         for item, written in zip(items, node.items, strict=True):
             if item.type.base not in {"array", "map"}:
                 self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.error_span)
@@ -427,6 +427,7 @@ class RelationAnalyzer:
     def _join(self, node: s.Join) -> RelationResult:
         left = self.relation(node.left)
         right = self.relation(node.right, left.fields)
+        self._check_lateral(node, left)
         using = node.using or self._natural(node)
         if using:
             return self._using(node, left, right, using)
@@ -435,8 +436,8 @@ class RelationAnalyzer:
         deterministic = left.deterministic and right.deterministic
         found = None
         if node.on is not None:
-            analyzer = self.expressions(fields, ExpressionSite("JOIN clause"))
-            found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
+            analyzer = self.expressions(fields, ExpressionSite("JOIN clause", judged_whole=True))
+            found = analyzer.condition(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
             analyzer.check_reflected(found, node.on, "the ON of a join")
             condition = f" ON {self.printed(found, node.on)}"
             reads += e.reads(found)
@@ -446,10 +447,32 @@ class RelationAnalyzer:
         size = join_size(node.kind, left.size, right.size)
         return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=size)
 
+    def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
+        """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
+        right = node.right
+        while isinstance(right, s.Aliased):
+            right = right.relation
+        if not isinstance(right, (s.Unnest, s.Lateral)):
+            return
+        scope = Scope(left.fields)
+        read = (part for part in s.walk(right) if isinstance(part, s.Name))
+        named = next((part for part in read if scope.find([p.value for p in part.parts]) is not None), None)
+        if named is not None and node.kind in {"RIGHT", "FULL"}:
+            said = f"LATERAL reference not allowed in {node.kind} JOIN"
+            self.context.error("INVALID_COLUMN_REFERENCE", said, named.span)
+        always = isinstance(node.on, s.Literal) and node.on.kind == "boolean" and node.on.value.upper() == "TRUE"
+        if always or (node.on is None and not node.using):
+            return
+        span = node.span if node.on is None else node.on.error_span
+        if isinstance(right, s.Unnest):
+            said = f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE"
+            self.context.error("NOT_SUPPORTED", said, span)
+        if node.kind == "FULL":
+            self.context.error(
+                "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span
+            )
+
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
-        if right.lateral and node.kind in {"RIGHT", "FULL"}:
-            said = f"{node.kind} JOIN involving LATERAL relation is not supported"
-            self.context.error("INVALID_COLUMN_REFERENCE", said, node.span)
         text = f"({right.text})" if isinstance(node.right, s.Join) else right.text
         return f"{left.text} {_JOINS[node.kind]} {'LATERAL ' if right.lateral else ''}{text}"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BIGINT, INTEGER, map_of
+from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import common_type, is_exact, is_integer
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-    from rowmerge_nb.sql.tree import syntax as s
 
 __all__ = ["subscript"]
 
@@ -41,7 +41,15 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
     """``row[2]``: a whole number as it is written, for it tells the type."""
-    index, where = analyzer.analyze(node.index), node.index.error_span
+    where = node.index.error_span
+    if not isinstance(node.index, s.Literal):
+        negative = isinstance(node.index, s.Unary) and isinstance(node.index.operand, s.Literal)
+        if negative:
+            shown = node.index.span.of(analyzer.context.text)
+            said = f"Invalid subscript index: {shown}. ROW indices start at 1"
+            analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
+        analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
+    index = analyzer.analyze(node.index)
     if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
         analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
     if index.type != INTEGER:

@@ -6,23 +6,39 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.sql.functions.overloads import is_aggregate
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric, is_orderable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["DISTINCT_OVER_WINDOWS", "analyzed_frame", "named_windows", "resolved_window"]
+__all__ = [
+    "DISTINCT_OVER_WINDOWS",
+    "analyzed_frame",
+    "analyzed_window",
+    "check_only_aggregates",
+    "check_window",
+    "inner_span",
+    "named_windows",
+    "order_span",
+    "resolved_window",
+]
 
 DISTINCT_OVER_WINDOWS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "arbitrary", "any_value"}
 )
 """The aggregates that take DISTINCT over a window, which Spark has for none."""
 
+_OF_VALUES: Final = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
+"""The functions that may pass over NULLs."""
+_WITHOUT_FRAME: Final = frozenset({"lag", "lead", "ntile", "rank", "dense_rank", "percent_rank", "cume_dist", "row_number"})
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _DATED: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
 _ORDER: Final = ("PRECEDING", "ROW", "FOLLOWING")
@@ -33,10 +49,17 @@ def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]
     """Give the windows of a WINDOW clause by their names; each may be made of those before it."""
     found: dict[str, s.Window] = {}
     for name, window in node.windows:
-        if name.value in found:
+        key = _key(analyzer, name)
+        if key in found:
             analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
-        found[name.value] = resolved_window(analyzer, window, found)
+        found[key] = resolved_window(analyzer, window, found)
+        analyzed_window(analyzer, found[key])
     return found
+
+
+def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
+    """A window's name as it is compared: quoted letter by letter, else in capitals."""
+    return name.text if name.span.of(analyzer.context.text).startswith('"') else name.text.upper()
 
 
 def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
@@ -44,7 +67,7 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
     if window.name is None:
         return window
     error = analyzer.context.error
-    base = named.get(window.name.value)
+    base = named.get(_key(analyzer, window.name))
     if base is None:
         error("INVALID_WINDOW_REFERENCE", f"Cannot resolve WINDOW name {window.name.text}", window.name.span)
     if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
@@ -54,10 +77,78 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
         error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
     if window.order_by and base.order_by:
         said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"
-        error("INVALID_ORDER_BY", said, window.order_by[0].span)
+        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
     if base.frame:
         error("INVALID_WINDOW_REFERENCE", "Cannot reference named WINDOW containing frame specification", window.name.span)
     return replace(window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None)
+
+
+def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
+    """Give the place of a window's ORDER BY, whose words stand before its first key."""
+    first, last = order_by[0].span, order_by[-1].span
+    start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
+    return Span.within(analyzer.context.text, start, last.end)
+
+
+def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
+    """Give the place of what stands in a window's parentheses, or of its name where it has none."""
+    text, span = analyzer.context.text, window.span
+    start = text.find("(", span.start, span.end) + 1
+    if not start:
+        return window.name.span if window.name else span
+    start += len(text[start:]) - len(text[start:].lstrip())
+    return Span.within(text, start, span.end)
+
+
+def analyzed_window(
+    analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
+) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+    """Give what partitions a window, its frame and its keys.
+
+    Args:
+        analyzer: knows the names that the window may read.
+        window: the window, with what it takes from a named one.
+        node: the function over it; None for a window of the WINDOW clause that no function uses.
+    """
+    owner = node or s.Call(window.span, "", ())
+    return analyzer.within("window specification", owner, lambda: _analyzed_window(analyzer, window))
+
+
+def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
+    partition_by = tuple(analyzer.analyze(part) for part in window.partition_by)
+    keys = [analyzer.sort(item) for item in window.order_by]
+    for key, item in zip(keys, window.order_by, strict=True):
+        if not is_orderable(key.value.type):
+            said = f"{key.value.type} is not orderable, and therefore cannot be used in window function ORDER BY"
+            analyzer.context.error("TYPE_MISMATCH", said, item.span)
+    frame, order_by = analyzed_frame(analyzer, window, keys)
+    return partition_by, frame, order_by
+
+
+def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None:
+    """Refuse a window that its function cannot have: LAG needs an order, RANK takes no frame, SUM no IGNORE NULLS."""
+    error = analyzer.context.error
+    if node.name in {"lag", "lead"} and not window.order_by:
+        assert node.window is not None
+        error("MISSING_ORDER_BY", f"{node.name} function requires an ORDER BY window clause", inner_span(analyzer, node.window))
+    if node.name in _WITHOUT_FRAME and window.frame is not None:
+        error("INVALID_WINDOW_FRAME", f"Cannot specify window frame for {node.name} function", window.frame.span)
+    if node.nulls is not None and node.name not in _OF_VALUES:
+        said = f"Cannot specify null treatment clause for {node.name} function"
+        error("NULL_TREATMENT_NOT_ALLOWED", said, node.error_span)
+
+
+def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
+    """Refuse DISTINCT and ORDER BY in a function over a window that is no aggregate."""
+    if is_aggregate(node.name):
+        return
+    if node.distinct:
+        shown = node.span.of(analyzer.context.text)
+        said = f"Only aggregation window functions with DISTINCT are supported: {shown}"
+        analyzer.context.error("NOT_SUPPORTED", said, replace(analyzer.select or node.error_span, about=node.error_span))
+    if node.order_by:
+        said = "Only aggregation window functions with ORDER BY are supported"
+        analyzer.context.error("NOT_SUPPORTED", said, node.error_span)
 
 
 def analyzed_frame(
@@ -105,7 +196,7 @@ def _offset(
     if frame.unit != "RANGE":
         if frame.unit == "GROUPS" and not keys:
             said = "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY"
-            error("MISSING_ORDER_BY", said, window.span)
+            error("MISSING_ORDER_BY", said, inner_span(analyzer, window))
         offset = analyzer.analyze(node)
         if not (is_exact(offset.type) and not (offset.type.base == "decimal" and offset.type.parameters[1])):
             said = f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})"
@@ -113,10 +204,10 @@ def _offset(
         offset = _constant(analyzer, offset, node)
         return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
     if not keys:
-        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", node.error_span)
+        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", inner_span(analyzer, window))
     if len(keys) > 1:
         said = f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})"
-        error("INVALID_ORDER_BY", said, replace(window.order_by[0].span, end=window.order_by[-1].span.end))
+        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
     (key,) = keys
     kind = key.value.type
     if not (is_numeric(kind) or kind.base in _DATED or kind in _INTERVALS):

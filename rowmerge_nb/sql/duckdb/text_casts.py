@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
-from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.types import precision_of
 
 if TYPE_CHECKING:
@@ -82,9 +82,15 @@ def _to_boolean(text: str, source: Type, target: Type, fail: Callable[..., str])
 
 
 def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    number = f"regexp_extract({text}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
+    def read(value: str) -> str:
+        number = f"regexp_extract({value}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
+        return f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})"
+
+    # Java's parseInt, which Trino goes by, reads the digits of all scripts.
+    plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
+    others = f"CASE WHEN length({text}) < strlen({text}) THEN {read(plain)} END"
     message = fail(_CODE, "'Cannot cast '''", text, f"''' to {NUMBERS_IN_ERRORS[target.base]}'")
-    return _checked(f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})", text, message)
+    return _checked(f"coalesce({read(text)}, {others})", text, message)
 
 
 def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:

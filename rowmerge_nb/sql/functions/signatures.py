@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
 from rowmerge_nb.sql.functions.overloads import Overload, overloads, parts
-from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer
+from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +64,15 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     targets = tuple(_substitute(p, variables, a) for p, a in zip(patterns, arguments, strict=True))
     if not all(can_coerce(a, t) for a, t in zip(arguments, targets, strict=True)):
         return None
+    if not all(is_orderable(variables.get(name, UNKNOWN)) for name in _ordered(overload.constraints)):
+        return None
     return Resolved(overload, targets, _result(overload.result, variables, targets))
+
+
+@functools.cache
+def _ordered(constraints: str) -> tuple[str, ...]:
+    """The type variables whose values must have an order."""
+    return tuple(part.split(":")[0] for part in constraints.split(", ") if part.endswith(":orderable"))
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:

@@ -15,7 +15,7 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["DefinitionReader", "read_type"]
+__all__ = ["ABSENT_TYPES", "DefinitionReader", "read_type"]
 
 _NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
@@ -24,6 +24,22 @@ _NOT_ALTERED: Final = frozenset({"BRANCH", "MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
 _NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
 
+ABSENT_TYPES: Final = frozenset(
+    [
+        "ipaddress",
+        "hyperloglog",
+        "p4hyperloglog",
+        "qdigest",
+        "tdigest",
+        "setdigest",
+        "geometry",
+        "sphericalgeography",
+        "bingtile",
+        "kdbtree",
+        "color",
+    ]
+)
+"""Types that Trino has, and this engine has not."""
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
     "integer": int,
@@ -46,6 +62,9 @@ def read_type(name: s.TypeName) -> Type:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
     except ValueError as error:
         code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
+        absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
+        if absent is not None:
+            code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
         if "must be in range" in str(error):
             code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
         raise AnalysisError(message, code=code).at(name.span) from None

@@ -12,7 +12,7 @@ from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
-    from rowmerge_nb.sql.tree.statements import Identifier
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
 
 __all__ = ["QueryReader"]
 
@@ -56,8 +56,8 @@ class QueryReader(ExpressionReader):
     def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
         body = self._body()
         order_by = self.accept_order_by()
-        offset, limit = self._offset(), self._limit()
-        return s.QueryNode(self.span_from(start), named, body, order_by, offset, limit, recursive)
+        offset, (limit, fetch, ties) = self._offset(), self._limit()
+        return s.QueryNode(self.span_from(start), named, body, order_by, offset, limit, recursive, fetch, ties)
 
     def _named_queries(self) -> tuple[s.NamedQuery, ...]:
         queries = [self._named_query()]
@@ -83,18 +83,20 @@ class QueryReader(ExpressionReader):
             self.take()
         return count
 
-    def _limit(self) -> int | None:
+    def _limit(self) -> tuple[int | None, Span | None, bool]:
+        """Read LIMIT or FETCH: how many rows, the place of FETCH, and whether it is WITH TIES."""
+        start = self.index
         if self.accept("LIMIT"):
-            if self.accept("ALL"):
-                return None
-            return self._row_count()
+            return (None if self.accept("ALL") else self._row_count()), None, False
         if not self.accept("FETCH"):
-            return None
+            return None, None, False
         self.expect("FIRST", "NEXT")
         count = self._row_count() if self.token.kind is Kind.INTEGER else 1
         self.expect("ROW", "ROWS")
-        self.expect("ONLY")
-        return count
+        ties = self.expect("ONLY", "WITH").word == "WITH"
+        if ties:
+            self.expect("TIES")
+        return count, self.span_from(start), ties
 
     def _row_count(self) -> int:
         if self.token.kind is not Kind.INTEGER:

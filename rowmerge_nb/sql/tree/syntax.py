@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rowmerge_nb.sql.tree.literal_runs import LiteralRun
     from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 
@@ -24,6 +26,19 @@ class Node:
     def error_span(self) -> Span:
         """Where an error about this node points; most nodes begin there."""
         return self.span
+
+
+def walk(node: object) -> Iterator[Node]:
+    """Give a node and all nodes within it, those of queries left out."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from walk(part)
+    elif isinstance(node, Node):
+        yield node
+        for name in node.__dataclass_fields__:
+            value = getattr(node, name)
+            if not isinstance(value, QueryBody) or not isinstance(node, Expression):
+                yield from walk(value)
 
 
 @dataclass(frozen=True)
@@ -552,7 +567,7 @@ class NamedQuery(Node):
 
 @dataclass(frozen=True)
 class QueryNode(QueryBody):
-    """A whole query; also a body where it stands in parentheses."""
+    """A whole query; also a body where it stands in parentheses. ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last."""
 
     named: tuple[NamedQuery, ...]
     body: QueryBody
@@ -560,3 +575,5 @@ class QueryNode(QueryBody):
     offset: int | None
     limit: int | None
     recursive: bool = False
+    fetch: Span | None = None
+    ties: bool = False

@@ -42,6 +42,7 @@ __all__ = [
     "is_float",
     "is_integer",
     "is_numeric",
+    "is_orderable",
     "is_text",
     "is_zoned",
     "parts_of",
@@ -67,6 +68,17 @@ MOST_MICROSECONDS: Final = 6
 """The most decimals of a second that values have here."""
 ZONED: Final = ("zone",)
 """The mark of a timestamp with time zone whose values carry zones of their own; see `zoned`."""
+
+
+def is_orderable(kind: Type) -> bool:
+    """Do values of the type have an order? Maps and json have none, nor have rows and arrays with them.
+
+    >>> is_orderable(DATE), is_orderable(Type("json"))
+    (True, False)
+    """
+    if kind.base in _NESTED:
+        return kind.base != "map" and all(map(is_orderable, kind.parameters))
+    return kind.base not in {"json", "function"}
 
 
 def varchar_of(length: int) -> Type:

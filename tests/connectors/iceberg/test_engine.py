@@ -98,6 +98,18 @@ def test_statements_of_every_kind_on_a_partitioned_table(lake: Engine) -> None:
     assert "more" not in {row["Schema"] for row in lake.run("SHOW SCHEMAS FROM lake").table.to_pylist()}
 
 
+@pytest.mark.parametrize(("begin", "after"), [("9999-12-31", "10000-01-02"), ("9998-12-30", "9999-01-01")])
+def test_days_that_python_has_not_are_written_changed_and_found(lake: Engine, begin: str, after: str) -> None:
+    lake.run("CREATE TABLE t (id integer, d date, ts timestamp(6))")
+    lake.run(f"INSERT INTO t SELECT 1, DATE '{begin}' + INTERVAL '1' DAY, TIMESTAMP '{begin} 00:00:00' + INTERVAL '1' DAY")
+    lake.run("INSERT INTO t SELECT 2, DATE '0001-01-01' - INTERVAL '1' DAY, NULL")
+    lake.run("UPDATE t SET id = id + 10, d = d + INTERVAL '1' DAY")
+    assert lake.run("MERGE INTO t USING (VALUES 12) s(id) ON t.id = s.id WHEN MATCHED THEN DELETE").count == 1
+    found = lake.run(f"SELECT id, CAST(d AS varchar) FROM t WHERE d > DATE '{begin}'").table
+    assert found is not None
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(11, after)]
+
+
 def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(lake: Engine, spark: Any) -> None:
     lake.run("CREATE TABLE t (id bigint, v varchar)")
     for start in (0, 100):

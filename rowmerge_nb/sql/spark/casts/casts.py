@@ -14,6 +14,7 @@ from rowmerge_nb.sql.spark.casts import text as casts_text
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import quote, text_literal
 from rowmerge_nb.sql.typed.types import (
+    MAX_PRECISION,
     as_decimal,
     can_coerce,
     is_float,
@@ -188,6 +189,11 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     message = fail(
         "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
     )
+    if source.base == "double":
+        # What has 39 digits and still fits into 128 bits overflows before it is compared with the precision.
+        least, most = f"1e{MAX_PRECISION - scale}D", f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D"
+        over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
+        message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
     return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
 
 

@@ -12,6 +12,7 @@ from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
 from rowmerge_nb.sql.spark.casts.text import shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.typed.casts import leaves
 from rowmerge_nb.sql.typed.expressions import quote, text_literal
 from rowmerge_nb.sql.typed.types import is_float, is_integer, spark_type
 
@@ -94,9 +95,10 @@ def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, 
     Returns:
         None if this engine cannot cast json to the type as Trino does.
     """
-    scalar = kind.parameters[-1] if kind.base in {"array", "map"} else kind
     # What is shown as text is shown as a double if it has a decimal point.
-    source = AS_DOUBLES.replace("{0}", text) if scalar.base == "varchar" else text
+    source = AS_DOUBLES.replace("{0}", text) if any(part.base == "varchar" for part in leaves(kind)) else text
+    if kind.base == "row":
+        return _row(text, source, kind, cast, safe=safe)
     read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
     if kind.base == "array":
         elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
@@ -104,8 +106,9 @@ def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, 
         if inner is None:
             return None
         message = _failure(text, kind, safe=safe)
+        lost = f"WHEN {text} LIKE '[%' AND exists({elements}, e -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
             f"ELSE {message} END"
         )
     if kind.base == "map" and kind.parameters[0].base == "varchar":
@@ -114,12 +117,46 @@ def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, 
         if inner is None:
             return None
         message = _failure(text, kind, safe=safe)
+        lost = f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), e -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' "
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '{{%' "
             f"THEN transform_values({entries}, (k, e) -> {inner}) ELSE {message} END"
         )
     inner = _from_variant("e", kind, cast, safe=safe)
     return None if inner is None else f"transform(array({read}), e -> {inner})[0]"
+
+
+def _lost(value: str) -> str:
+    """Is a member, ``e``, there that cannot be cast? One alone makes the whole NULL under TRY_CAST."""
+    return f"coalesce(schema_of_variant(e) <> 'VOID', false) AND {value} IS NULL"
+
+
+def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:
+    """A row of an object's members by their names, letters of either case, or of an array's elements by their places."""
+    members, elements, lost_members, lost_elements = [], [], [], []
+    for place, (name, part) in enumerate(zip(kind.fields, kind.parameters, strict=True)):
+        inner = _from_variant("e", part, cast, safe=safe)
+        if inner is None:
+            return None
+        member = f"get(map_values(map_filter(m, (k, x) -> lower(k) = {text_literal((name or '').lower())})), 0)"
+        column = text_literal(name or f"field{place}")
+        members.append(f"{column}, transform(array({member}), e -> {inner})[0]")
+        elements.append(f"{column}, transform(array(a[{place}]), e -> {inner})[0]")
+        lost_members.append(f"transform(array({member}), e -> {_lost(inner)})[0]")
+        lost_elements.append(f"transform(array(get(a, {place})), e -> {_lost(inner)})[0]")
+    message = _failure(text, kind, safe=safe)
+    opened = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {{}}').v"
+    as_map, as_array = (opened.replace("{}", form) for form in ("MAP<STRING, VARIANT>", "ARRAY<VARIANT>"))
+    # An object has no members without a name.
+    row, listed = (f"named_struct({', '.join(parts)})" for parts in (members, elements))
+    if safe:
+        row, listed = f"IF({' OR '.join(lost_members)}, NULL, {row})", f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
+    named = f"transform(array({as_map}), m -> {row})[0]" if all(kind.fields) else message
+    listed = f"transform(array({as_array}), a -> IF(size(a) = {len(elements)}, {listed}, {message}))[0]"
+    return (
+        f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' THEN {named} "
+        f"WHEN {text} LIKE '[%' THEN {listed} ELSE {message} END"
+    )
 
 
 def _failure(text: str, kind: Type, *, safe: bool) -> str:
@@ -132,6 +169,8 @@ def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str]
     form = f"schema_of_variant({value})"
     container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
     message = _failure(f"to_json({value})", kind, safe=safe)
+    if kind.base in {"array", "map", "row"}:
+        return from_json(f"to_json({value})", kind, cast, safe=safe)
     if kind.base == "json":
         return escaped(f"to_json({value})")
     if kind.base == "varchar":

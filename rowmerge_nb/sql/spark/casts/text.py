@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import fail, groups
-from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -93,6 +93,11 @@ def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     form = _INTEGER if is_integer(target) else _FLOAT
     tried = f"IF({text} RLIKE {form}, try_cast({text} AS {spark_type(target)}), NULL)"
+    if is_integer(target) and not (text.startswith("'") and text.isascii()):
+        # Java's parseInt, which Trino goes by, reads the digits of all scripts.
+        plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
+        others = f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS {spark_type(target)}), NULL)"
+        tried = f"coalesce({tried}, {others})"
     said = text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
     return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, said))
 

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.spark.casts.text import canonical_zone, shown_moment
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
 from rowmerge_nb.sql.spark.dates.patterns import formatting
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
-from rowmerge_nb.sql.spark.text import groups
+from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_zoned, precision_of
 
@@ -159,13 +159,14 @@ _ISO: Final = (
 )
 
 
-_ISO_DAY: Final = "^[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?"
+_MOST_MILLIS: Final = 2**51
+_ISO_DAY: Final = "^[+-]?[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?"
 
 
 def _iso_refusal(text: str) -> str:
     """Say what is wrong with a text: a day or a month that there is not, or where it stops being ISO 8601."""
     parts = f"split(regexp_extract({text}, '{_ISO_DAY}', 0), '-')"
-    year, month, day = (f"CAST(get({parts}, {i}) AS INT)" for i in range(3))
+    year, month, day = (f"try_cast(get({parts}, {i}) AS INT)" for i in range(3))
     first = f"try_to_date(concat(lpad({year}, 4, '0'), '-', {month}, '-01'), 'yyyy-M-dd')"
 
     def wrong(value: str, name: str, most: str) -> str:
@@ -187,11 +188,12 @@ def _or(text: str, default: str) -> str:
 def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     def made(found: list[str]) -> str:
         year, month, day, hour, minute, second, fraction, offset = found
-        date = f"concat_ws('-', lpad({year}, 4, '0'), {_or(month, '1')}, {_or(day, '1')})"
+        date = f"concat_ws('-', lpad({year}, greatest(4, length({year})), '0'), {_or(month, '1')}, {_or(day, '1')})"
         clock = f"concat_ws(':', {_or(hour, '0')}, {_or(minute, '0')}, {_or(second, '0')})"
         zone = f"regexp_replace(regexp_replace({_or(offset, 'UTC')}, '^([+-]..):?(..)$', '$1:$2'), '^([+-]..)$', '$1:00')"
         millis = f"make_dt_interval(0, 0, 0, CAST(substring(rpad({fraction}, 3, '0'), 1, 3) AS DECIMAL(18,6)) / 1000)"
-        return with_zone(f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})", canonical_zone(zone))
+        moment = f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})"
+        return with_zone(once(lambda found: _with_room(found, fail), moment), canonical_zone(zone))
 
     regex = e.text_literal(_ISO)
     good = f"IF({text} RLIKE {regex}, {groups(text, regex, 8, made)}, NULL)"
@@ -199,8 +201,10 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    parts = f"split({text}, '-')"
-    day = f"concat_ws('-', lpad({parts}[0], 4, '0'), coalesce(get({parts}, 1), '01'), coalesce(get({parts}, 2), '01'))"
+    year = f"regexp_extract({text}, '^[+-]?[0-9]+', 0)"
+    parts = f"split(substring({text}, length({year}) + 2), '-')"
+    month, day = (_or(f"get({parts}, {place})", "01") for place in range(2))
+    day = f"concat_ws('-', lpad({year}, greatest(4, length({year})), '0'), {month}, {day})"
     good = f"IF({text} RLIKE '{_ISO_DAY}', try_cast({day} AS DATE), NULL)"
     bad = fail(_CODE, _iso_refusal(text))
     return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {good} END"
@@ -220,13 +224,32 @@ def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
     """Seconds since 1970; with a zone, given by its name or by hours and minutes."""
-    moment = f"timestamp_millis(CAST(floor({text} * 1000 + 0.5D) AS BIGINT))"
+    moment = once(lambda millis: _moment_of(millis, fail), once(_as_long, f"({text} * 1000)"))
     if not zone:
         return moment
     if len(zone) == 1:
         return with_zone(moment, zone[0])
     hours, minutes = zone
     return with_zone(moment, offset_name(fail, f"CAST({hours} * 60 + {minutes} AS INT)"))
+
+
+def _as_long(number: str) -> str:
+    """A number rounded as Java rounds it: NaN is 0, and what is too far the last bigint on its side."""
+    near = f"CAST(floor({number} + 0.5D) AS BIGINT)"
+    far = f"IF({number} > 0, 9223372036854775807, -9223372036854775807 - 1)"
+    return f"CASE WHEN isnan({number}) THEN 0 WHEN abs({number}) < 9e18D THEN {near} WHEN {number} IS NOT NULL THEN {far} END"
+
+
+def _with_room(moment: str, fail: Callable[..., str]) -> str:
+    """A moment, or Trino's error where it is too far for one with a zone."""
+    far = fail(_CODE, "'Millis overflow: '", f"CAST(unix_millis({moment}) AS STRING)")
+    return f"IF(unix_millis({moment}) BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} OR {moment} IS NULL, {moment}, {far})"
+
+
+def _moment_of(millis: str, fail: Callable[..., str]) -> str:
+    """The moment of milliseconds, for which Trino has 52 bits where they have a zone."""
+    far = fail(_CODE, "'Millis overflow: '", f"CAST({millis} AS STRING)")
+    return f"CASE WHEN {millis} BETWEEN -{_MOST_MILLIS} AND {_MOST_MILLIS - 1} THEN timestamp_millis({millis}) WHEN {millis} IS NOT NULL THEN {far} END"
 
 
 MOMENTS: Final[Mapping[str, Writer]] = {
