@@ -27,6 +27,7 @@ from proof.engines.spark_iceberg import SparkIceberg
 from proof.oracle.oracle import multiset, predict
 from proof.statements.model import MergeStatement
 from proof.statements.scenarios import numbered_scenario
+from rowmerge_nb.errors import SetupError
 
 if TYPE_CHECKING:
     from proof.engines.committing import Committer
@@ -67,9 +68,10 @@ class Trials:
         """Tell it in a line."""
         by = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.found.items()))
+        otherwise = f"{len(self.differing)} are executed otherwise and told so, " if self.differing else ""
         return (
-            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {len(self.differing)} "
-            f"are executed otherwise and told so, {len(self.false_alarms)} false alarms, "
+            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {otherwise}"
+            f"{len(self.false_alarms)} false alarms, "
             f"{self.passed_over} passed over; {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
         )
 
@@ -303,7 +305,7 @@ def _plain(value: Any) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run trials; gives 1 if one ends as it must not."""
+    """Run trials; gives 1 if one ends as it must not, and 2 if the other engine is not there."""
     from rowmerge_nb.engine.engine import Engine
 
     parser = argparse.ArgumentParser(
@@ -316,10 +318,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with Engine(cores=2, catalog=CATALOGS[options.by]) as engine, TemporaryDirectory() as warehouse:
         committer: Committer = Frames()
-        if options.by == "pyiceberg":
-            committer = Pyiceberg(engine, warehouse)
-        elif options.by == "spark":
-            committer = SparkIceberg(engine, warehouse)
+        try:
+            if options.by == "pyiceberg":
+                committer = Pyiceberg(engine, warehouse)
+            elif options.by == "spark":
+                committer = SparkIceberg(engine, warehouse)
+        except SetupError as error:
+            print(error, file=sys.stderr)
+            return 2
         executed = committer.executed if isinstance(committer, SparkIceberg) else None
         with closing(committer):
             done = trials(

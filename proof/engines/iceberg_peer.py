@@ -56,4 +56,5 @@ def answer(error: str | None) -> None:
     print(f"ANSWER {json.dumps({'error': error})}", flush=True)  # noqa: T201 - this is how it answers
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -11,6 +12,7 @@ import pytest
 
 from proof.audit import MUTATIONS, Committed, main, trials
 from proof.engines.committing import Pyiceberg
+from proof.engines.spark_iceberg import SparkIceberg
 from proof.oracle.oracle import predict
 from proof.statements.scenarios import numbered_scenario
 from rowmerge_nb import Engine
@@ -34,6 +36,25 @@ def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(spark: Any,
     assert done.false_alarms == []
     assert done.missed == []
     assert (done.agreed, done.found.total()) == (6, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.skipif(
+    "ROWMERGE_ICEBERG_JAR" not in os.environ, reason="ROWMERGE_ICEBERG_JAR is not set: there is no Spark with Iceberg"
+)
+def test_what_spark_has_committed_agrees_or_is_told(spark: Any, tmp_path: Path) -> None:
+    with Engine(spark=spark, catalog="lake") as engine, closing(SparkIceberg(engine, str(tmp_path))) as committer:
+        done = trials(engine, 12, 6, seed=478, committer=committer, executed=committer.executed)
+    assert done.false_alarms == []
+    assert done.missed == []
+    assert (done.agreed + len(done.differing), done.found.total()) == (12, 6)
+
+
+def test_without_spark_with_iceberg_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.delenv("ROWMERGE_ICEBERG_JAR", raising=False)
+    assert main(["--by", "spark", "--statements", "1"]) == 2
+    assert "ROWMERGE_ICEBERG_JAR the runtime of Iceberg" in capsys.readouterr().err
 
 
 def test_every_kind_of_mutation_occurs() -> None:
