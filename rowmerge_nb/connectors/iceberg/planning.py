@@ -82,6 +82,13 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
 
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> ConnectorError:
     """Give the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
+    twice = _named_twice(table)
+    if isinstance(error, TypeError) and twice:
+        msg = (
+            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of one type, which manifests of"
+            " other engines describe once and then by name: pyiceberg does not read that"
+        )
+        return ConnectorError(msg, code="NOT_SUPPORTED", hint="Partition it by one of them, or read it with the engine that has written it.")
     location = snapshot.manifest_list
     with suppress(Exception):
         for manifest in snapshot.manifests(table.io):
@@ -95,6 +102,24 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> Connector
     )
     hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
     return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+
+
+def _named_twice(table: Table) -> list[str]:
+    """Give the columns of a partitioning whose types have one name in Avro: decimals and fixed ones of one size, and UUIDs."""
+    from pyiceberg.types import DecimalType, FixedType, UUIDType
+
+    for spec in table.metadata.specs().values():
+        names = defaultdict(list)
+        for placed in spec.fields:
+            with suppress(ValueError):  # the column of an old spec may be gone
+                column = table.schema().find_field(placed.source_id)
+                result = placed.transform.result_type(column.field_type)
+                if isinstance(result, DecimalType | FixedType | UUIDType):
+                    names[str(result)].append(f"'{column.name}'")
+        for columns in names.values():
+            if len(columns) > 1:
+                return columns
+    return []
 
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:

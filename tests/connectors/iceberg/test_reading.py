@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -351,6 +352,44 @@ def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp
         metadata.unlink()
     with pytest.raises(ConnectorError, match=r"ICEBERG_MISSING_METADATA: The metadata file of Iceberg table 'default.t'"):
         contents(store)
+
+
+def test_manifests_that_describe_a_type_once_and_then_name_it_are_refused_by_what_partitions(tmp_path: Path) -> None:
+    from pyiceberg.manifest import clear_manifest_cache
+
+    store = make_table(tmp_path, [("a", "decimal(9,0)"), ("b", "decimal(9,0)")], partitioning=("a", "b"))
+    insert(store, {"a": [Decimal(1)], "b": [Decimal(2)]})
+    for manifest in files(store, "metadata"):
+        if manifest.name.endswith("-m0.avro"):
+            name_second_type(manifest, b"decimal_9_0")
+    clear_manifest_cache()
+    with pytest.raises(ConnectorError, match="NOT_SUPPORTED: Iceberg table 'default.t' is partitioned by 'a' and 'b', of one type"):
+        contents(store)
+
+
+def name_second_type(manifest: Path, name: bytes) -> None:
+    """Say a type by its name where a manifest's header describes it for a second time, as Avro's Java library does."""
+    content = manifest.read_bytes()
+    start = content.index(b"avro.schema") + len(b"avro.schema")
+    # The length is a zigzag number of seven bits to a byte.
+    length, width = 0, 0
+    while True:
+        byte = content[start + width]
+        length |= (byte & 0x7F) << (7 * width)
+        width += 1
+        if byte < 0x80:
+            break
+    begin = start + width
+    schema = content[begin : begin + length // 2]
+    described = re.findall(rb'\{[^{}]*"name": ?"' + name + rb'"[^{}]*\}', schema)
+    assert len(described) == 2
+    where = schema.rindex(described[1])
+    schema = schema[:where] + b'"' + name + b'"' + schema[where + len(described[1]) :]
+    number, coded = len(schema) * 2, b""
+    while number >= 0x80:
+        coded += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    manifest.write_bytes(content[:start] + coded + bytes([number]) + schema + content[begin + length // 2 :])
 
 
 @pytest.mark.parametrize("form", ["ORC", "AVRO"])
