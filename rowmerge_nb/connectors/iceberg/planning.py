@@ -88,7 +88,9 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> Connector
             f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of one type, which manifests of"
             " other engines describe once and then by name: pyiceberg does not read that"
         )
-        return ConnectorError(msg, code="NOT_SUPPORTED", hint="Partition it by one of them, or read it with the engine that has written it.")
+        return ConnectorError(
+            msg, code="NOT_SUPPORTED", hint="Partition it by one of them, or read it with the engine that has written it."
+        )
     location = snapshot.manifest_list
     with suppress(Exception):
         for manifest in snapshot.manifests(table.io):

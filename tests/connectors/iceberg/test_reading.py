@@ -363,7 +363,9 @@ def test_manifests_that_describe_a_type_once_and_then_name_it_are_refused_by_wha
         if manifest.name.endswith("-m0.avro"):
             name_second_type(manifest, b"decimal_9_0")
     clear_manifest_cache()
-    with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: Iceberg table 'default\.t' is partitioned by 'a' and 'b', of one type"):
+    with pytest.raises(
+        ConnectorError, match=r"NOT_SUPPORTED: Iceberg table 'default\.t' is partitioned by 'a' and 'b', of one type"
+    ):
         contents(store)
 
 
