@@ -6,11 +6,11 @@ import json
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["CodeFrame", "Raised", "as_text", "of_text", "remote_traceback"]
+__all__ = ["CodeFrame", "Raised", "RaisedFrom", "as_text", "of_text", "remote_traceback"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,31 @@ class CodeFrame:
 
 
 @dataclass(frozen=True)
+class RaisedFrom:
+    """An error that another one was raised from, or that was being handled when the other one was raised.
+
+    Args:
+        error: the name of the error's class.
+        text: what the error says.
+        frames: as those of `Raised`.
+        direct: whether the code says so, by ``raise ... from error``.
+
+    >>> RaisedFrom("KeyError", "'nmae'").what
+    "KeyError: 'nmae'"
+    """
+
+    error: str
+    text: str
+    frames: tuple[CodeFrame, ...] = ()
+    direct: bool = True
+
+    @property
+    def what(self) -> str:
+        """The error in one line, as Python tells it."""
+        return _what(self.error, self.text)
+
+
+@dataclass(frozen=True)
 class Raised:
     """What one call of the contract has raised.
 
@@ -59,6 +84,7 @@ class Raised:
         page: the first rows of the page that the call was given; None where it was given none, and where they are too large to be kept.
         rows: how many rows that page has; None without a page.
         handle: the handle as its ``repr`` shows it, cut where it is long; ``""`` where the call has none.
+        causes: the errors that it was raised from, each from the one after it.
 
     >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")
     >>> raised.where, raised.what
@@ -75,6 +101,7 @@ class Raised:
     page: pa.RecordBatch | None = None
     rows: int | None = None
     handle: str = ""
+    causes: tuple[RaisedFrom, ...] = ()
 
     @property
     def where(self) -> str:
@@ -85,7 +112,11 @@ class Raised:
     @property
     def what(self) -> str:
         """The error in one line, as Python tells it."""
-        return f"{self.error}: {self.text}" if self.text else self.error
+        return _what(self.error, self.text)
+
+
+def _what(error: str, text: str) -> str:
+    return f"{error}: {text}" if text else error
 
 
 def remote_traceback(raised: Raised) -> str:
@@ -99,12 +130,24 @@ def remote_traceback(raised: Raised) -> str:
         return self.fragmnts
     AttributeError: no fragmnts
     """
-    lines = [f"{raised.method}, {raised.where}", "Traceback (most recent call last):"]
+    lines = [f"{raised.method}, {raised.where}"]
+    for cause in reversed(raised.causes):
+        how = (
+            "The above exception was the direct cause of the following exception:"
+            if cause.direct
+            else "During handling of the above exception, another exception occurred:"
+        )
+        lines += [*_traceback(cause), "", how, ""]
+    return "\n".join([*lines, *_traceback(raised)])
+
+
+def _traceback(raised: Raised | RaisedFrom) -> list[str]:
+    lines = ["Traceback (most recent call last):"]
     for frame in raised.frames:
         lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
         if frame.text:
             lines.append(f"    {frame.text}")
-    return "\n".join([*lines, raised.what])
+    return [*lines, raised.what]
 
 
 _TEXT: Final = re.compile(r"\[\[raised ([A-Za-z0-9+/=]+)\]\]")
@@ -113,10 +156,12 @@ _TEXT: Final = re.compile(r"\[\[raised ([A-Za-z0-9+/=]+)\]\]")
 def as_text(raised: Raised) -> str:
     """Write what was raised as one word, for where nothing but the text of an error travels; without the page.
 
-    >>> of_text("An error of Spark's " + as_text(Raised("finish", "writer", 0, 1, "KeyError", "'a'")))[0].what
-    "KeyError: 'a'"
+    >>> raised = Raised("finish", "writer", 0, 1, "KeyError", "'a'", causes=(RaisedFrom("OSError", "the disk is full"),))
+    >>> of_text("An error of Spark's " + as_text(raised)) == (raised,)
+    True
     """
-    content = {**vars(raised), "page": None, "frames": [[*vars(frame).values()] for frame in raised.frames]}
+    causes = [{**vars(cause), "frames": _plain(cause.frames)} for cause in raised.causes]
+    content = {**vars(raised), "page": None, "frames": _plain(raised.frames), "causes": causes}
     return f"[[raised {b64encode(json.dumps(content).encode()).decode()}]]"
 
 
@@ -125,9 +170,16 @@ def of_text(text: str) -> tuple[Raised, ...]:
     found = []
     for word in dict.fromkeys(_TEXT.findall(text)):
         content = json.loads(b64decode(word))
-        frames = tuple(
-            CodeFrame(file, line, function, tuple((number, text) for number, text in code))
-            for file, line, function, code in content["frames"]
-        )
-        found.append(Raised(**{**content, "frames": frames}))
+        causes = tuple(RaisedFrom(**{**cause, "frames": _frames(cause["frames"])}) for cause in content["causes"])
+        found.append(Raised(**{**content, "frames": _frames(content["frames"]), "causes": causes}))
     return tuple(found)
+
+
+def _plain(frames: tuple[CodeFrame, ...]) -> list[list[Any]]:
+    return [[*vars(frame).values()] for frame in frames]
+
+
+def _frames(plain: list[list[Any]]) -> tuple[CodeFrame, ...]:
+    return tuple(
+        CodeFrame(file, line, function, tuple((number, text) for number, text in code)) for file, line, function, code in plain
+    )

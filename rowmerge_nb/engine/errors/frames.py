@@ -41,7 +41,14 @@ class RemoteTraceback(Exception):
 
 def told(raised: Iterable[Raised]) -> tuple[Raised, ...]:
     """Name the cells that the lines are in, and add lines that a task could not read: those of cells are known here alone."""
-    return tuple(replace(one, frames=tuple(map(_told_frame, one.frames))) for one in raised)
+    return tuple(
+        replace(
+            one,
+            frames=tuple(map(_told_frame, one.frames)),
+            causes=tuple(replace(cause, frames=tuple(map(_told_frame, cause.frames))) for cause in one.causes),
+        )
+        for one in raised
+    )
 
 
 def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeError:

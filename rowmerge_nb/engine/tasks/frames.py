@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import pyarrow as pa
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
-from rowmerge_nb.trace.raised import CodeFrame, Raised
+from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ __all__ = ["code_around", "no_breakpoints", "own_frame", "raised_by"]
 _AROUND: Final = 2
 """So many lines are told on each side of one that raised an error."""
 _MOST_FRAMES: Final = 10
+_MOST_CAUSES: Final = 5
 _MOST_TEXT: Final = 1_000
 _SHOWN_ROWS: Final = 5
 _SHOWN_BYTES: Final = 1 << 16
@@ -65,10 +66,34 @@ def raised_by(
     frames = _frames(error)
     if not frames and method not in _CLEANING:
         return None
-    name = type(error).__name__
-    text = error_text(error).removeprefix(f"{name}: ")[:_MOST_TEXT]
     rows = None if page is None else page.num_rows
-    return Raised(method, caller, number, call, name, text, frames, _first_rows(page), rows, _handle_text(handle))
+    given = _first_rows(page), rows, _handle_text(handle), _causes(error, explicit=method in _CLEANING)
+    return Raised(method, caller, number, call, type(error).__name__, _text(error), frames, *given)
+
+
+def _text(error: BaseException) -> str:
+    return error_text(error).removeprefix(f"{type(error).__name__}: ")[:_MOST_TEXT]
+
+
+def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
+    """Give what an error was raised from, as Python tells it.
+
+    Args:
+        error: the error.
+        explicit: leave out what was only being handled meanwhile: where a call cleans up, that is what it cleans up after.
+    """
+    found: list[RaisedFrom] = []
+    seen = {id(error)}
+    while len(found) < _MOST_CAUSES:
+        cause, direct = error.__cause__, True
+        if cause is None and not error.__suppress_context__ and not explicit:
+            cause, direct = error.__context__, False
+        if cause is None or id(cause) in seen:
+            break
+        seen.add(id(cause))
+        found.append(RaisedFrom(type(cause).__name__, _text(cause), _frames(cause), direct))
+        error = cause
+    return tuple(found)
 
 
 def _frames(error: BaseException) -> tuple[CodeFrame, ...]:

@@ -93,6 +93,7 @@ def raised_parts(trace: Trace) -> list[dict[str, Any]]:
             "what": shown.what,
             "places": [*shown.ways, *([shown.place] if shown.place else [])],
             "code": [[at, text, marked] for at, text, marked in shown.code],
+            "causes": [{"what": words, "places": [*places]} for words, places in shown.causes],
             "title": shown.page.title if shown.page is not None else "",
             "columns": [{"name": name, "right": index in shown.page.right} for index, name in enumerate(shown.page.columns)]
             if shown.page is not None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.trace.raised import CodeFrame, Raised
+    from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 __all__ = ["GivenPage", "ShownRaised", "all_raised", "raised_text"]
 
@@ -43,6 +43,7 @@ class ShownRaised:
         ways: the places of the lines that led to the one that raised it, the outermost first.
         place: where that is; ``""`` where it is not known.
         code: it and its neighbours: the number, the text, and whether it is the one.
+        causes: the errors that it was raised from, each with the places that it went through, the innermost last.
         page: the page that the call was given; None without one.
         handle: the handle.
     """
@@ -53,6 +54,7 @@ class ShownRaised:
     ways: tuple[str, ...]
     place: str
     code: tuple[tuple[str, str, bool], ...]
+    causes: tuple[tuple[str, tuple[str, ...]], ...]
     page: GivenPage | None
     handle: str
 
@@ -80,9 +82,14 @@ def _shown(raised: Raised, others: int, handle: str) -> ShownRaised:
         ways=tuple(_way(frame) for frame in raised.frames[:-1]),
         place=visible(last.place) if last is not None else "",
         code=_lines(last) if last is not None else (),
+        causes=tuple((_cause(cause), tuple(map(_way, cause.frames))) for cause in raised.causes),
         page=_page(raised.page, raised.rows),
         handle=cell(handle, _HANDLE).text if handle else "",
     )
+
+
+def _cause(cause: RaisedFrom) -> str:
+    return visible(f"Raised from {cause.what}" if cause.direct else f"Raised while this was handled: {cause.what}")
 
 
 def _way(frame: CodeFrame) -> str:
@@ -123,6 +130,8 @@ def raised_text(raised: ShownRaised, width: int) -> list[str]:
     if raised.place:
         lines.append(f"  {raised.place}")
     lines += [f"  {'>' if marked else ' '} {at}  {text}".rstrip() for at, text, marked in raised.code]
+    for words, places in raised.causes:
+        lines += [*textwrap.wrap(words, width), *(f"  {place}" for place in places)]
     if raised.page is not None:
         lines += ["", raised.page.title]
         if raised.page.columns:
