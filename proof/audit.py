@@ -119,7 +119,7 @@ def trials(
                 done.agreed += 1
             else:
                 done.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
-            if done.found.total() + len(done.missed) < mutations:
+            if not otherwise and done.found.total() + len(done.missed) < mutations:
                 random = Random(f"{seed} {number} mutations")  # noqa: S311 - nothing is secret here
                 _mutate(
                     partial(committer.audit, engine, scenario),

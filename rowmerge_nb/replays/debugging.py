@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["debugger_at", "last_error"]
+__all__ = ["debugger_at", "has_keyboard", "last_error"]
 
 _NAMES: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
@@ -41,6 +41,11 @@ def debugger_at(error: BaseException) -> None:
             # What it has kept of an error before would be taken instead.
             shell.InteractiveTB.tb = None
             type(shell).debugger(shell, force=True)
+
+
+def has_keyboard() -> bool:
+    """Tell whether somebody can type here: in a notebook, which asks its page, or in a terminal."""
+    return hasattr(_shell(), "kernel") or (sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty())
 
 
 def _shell() -> Any:

@@ -16,8 +16,10 @@ import pyarrow as pa
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.engine.tasks.frames import own_frame
 from rowmerge_nb.errors import RowMergeError, checked, error_text
 from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.rows import NOT_FOUND, NamedRows, data_of, difference, places_in, row_ids_in, rows_left
 from rowmerge_nb.replays.split import ReplayedSplits
@@ -310,7 +312,7 @@ class _Run:
                 except Exception as failure:  # noqa: BLE001 - the first error is the one to show
                     self.notices.append(f"The rollback failed: {error_text(_cause(failure))}")
         if isinstance(error, bdb.BdbQuit):
-            raise error
+            raise error if has_keyboard() else _no_keyboard(error)
         return self._result(tuple(statement.log.calls), error, step, number)
 
     def _result(self, log: tuple[Call, ...], error: BaseException | None, step: str, number: int | None) -> Replay:
@@ -472,6 +474,16 @@ class _Run:
             with suppress(Exception):
                 after.rollback()
         return True
+
+
+def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
+    """Give the error of a debugger whose input has ended."""
+    frame = own_frame(quit_)
+    where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
+    msg = f"breakpoint(){where} cannot stop here: nothing can be typed into this process"
+    error = RowMergeError(msg, code="NOT_SUPPORTED", hint="Replay it in a notebook, in a terminal, or in a test by pytest -s.")
+    error.__cause__ = quit_
+    return error
 
 
 def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None]:

@@ -50,6 +50,7 @@ class Cause(StrEnum):
     ORDER = "order of clauses"
     CONDITION = "condition not applied"
     TIME_ZONE = "time zone"
+    FRACTIONS = "fractions cut off"
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_lines_that_a_task_could_not_read_are_added_here(notebook: Any) -> None:
 
 def test_a_line_of_a_file_keeps_its_file(notebook: Any) -> None:
     try:
-        raise OSError("the disk is full")
+        raise OSError("the disk is full")  # noqa: TRY301 - it is what is looked at
     except OSError as error:
         found = raised_by(error, "finish", caller="writer", number=0)
     assert found is not None

@@ -155,8 +155,25 @@ def test_a_replay_that_is_quit_in_the_debugger_leaves_no_table(monkeypatch: pyte
         raise bdb.BdbQuit
 
     monkeypatch.setattr(sys, "breakpointhook", quitting)
+    monkeypatch.setattr("rowmerge_nb.replays.run.has_keyboard", lambda: True)
     with pytest.raises(bdb.BdbQuit):
         replay(CHANGES, shop)
+    assert shop.tables == {}
+
+
+def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import pdb  # noqa: T100 - as Python has it; pytest has a hook of its own
+
+    shop = Shop("breakpoint() in finish")
+    monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.Pdb(nosigint=True, readrc=False).set_trace(sys._getframe(1)))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(
+        RowMergeError, match=r"breakpoint\(\) in .*shop\.py, line \d+, cannot stop here: nothing can be typed"
+    ) as failed:
+        replay(CHANGES, shop)
+    assert failed.value.code == "NOT_SUPPORTED"
+    assert "pytest -s" in str(failed.value.hint)
     assert shop.tables == {}
 
 

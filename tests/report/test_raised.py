@@ -63,7 +63,10 @@ def raised(function: object, method: str = "finish") -> Raised:
 
 def test_an_error_is_told_with_what_it_was_raised_from() -> None:
     found = raised(implicit)
-    assert [(cause.what, cause.direct) for cause in found.causes] == [("ValueError: no such column", False), ("KeyError: 'nmae'", True)]
+    assert [(cause.what, cause.direct) for cause in found.causes] == [
+        ("ValueError: no such column", False),
+        ("KeyError: 'nmae'", True),
+    ]
     assert [frame.function for frame in found.causes[1].frames] == ["explicit", "looked_up"]
     assert found.causes[1].frames[-1].text == 'return {"name": 1}[name]'
     lines = raised_text(all_raised([found])[0], 99)
@@ -74,7 +77,13 @@ def test_an_error_is_told_with_what_it_was_raised_from() -> None:
     text = remote_traceback(found)
     places = [
         text.index(words)
-        for words in ("KeyError: 'nmae'", "direct cause of", "ValueError: no such", "During handling of", "OSError: the disk is full")
+        for words in (
+            "KeyError: 'nmae'",
+            "direct cause of",
+            "ValueError: no such",
+            "During handling of",
+            "OSError: the disk is full",
+        )
     ]
     assert places == sorted(places)
     assert text.count("Traceback (most recent call last):") == 3

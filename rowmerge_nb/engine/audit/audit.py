@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from rowmerge_nb.choices import Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.engine.audit.evidence import Evidence, key_of
 from rowmerge_nb.engine.audit.tables import Audited, Point, columns_in, given_state, state_of, version_in_words
@@ -166,7 +168,8 @@ class _Audit:
         It explains the rows of a key, or it does not: what leaves one of them wrong says nothing of the others.
         """
         found: list[tuple[Explanation, Bag]] = []
-        for variant in variants_of(self.tree):
+        integers = {name.lower(): pa.types.is_integer(kind.arrow) for name, kind in self.tables.columns}
+        for variant in variants_of(self.tree, integers):
             if not evidence.speaks_for(variant.cause, rows):
                 continue
             left, text = self._left(variant, committed)

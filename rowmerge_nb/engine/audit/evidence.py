@@ -119,6 +119,8 @@ class Evidence:
             form = str.lower if cause is Cause.CASE else str.rstrip
             alike = {_texts(form(v) if isinstance(v, str) else v for v in key) for key in keys}
             return len(alike) < len(set(map(_texts, keys)))
+        if cause is Cause.FRACTIONS:
+            return any(self._is_beside(name, rows) for name, kind in self.tables.columns if pa.types.is_integer(kind.arrow))
         conditions = [verdict for row in rows for journey in row.journeys for verdict in journey.verdicts]
         fates = {verdict.fate for verdict in conditions} | {_FATES.get(row.where.answer) for row in rows if row.where is not None}
         if cause is Cause.UNKNOWN:
@@ -126,6 +128,12 @@ class Evidence:
         if cause is Cause.CONDITION:
             return bool(fates & {Fate.UNKNOWN, Fate.FALSE, Fate.NOT_TRUE})
         return True
+
+    def _is_beside(self, name: str, rows: Sequence[AuditedRow]) -> bool:
+        """Tell whether a column of integers has a number that is one away from one that ought to be there."""
+        missing = {values[name] for row in rows for values in row.missing}
+        unexpected = {values[name] for row in rows for values in row.unexpected} - {None}
+        return any(number + 1 in missing or number - 1 in missing for number in unexpected)
 
     def is_explained(self, rows: Sequence[AuditedRow], left: Bag) -> bool:
         """Tell whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""

@@ -7,8 +7,9 @@ the statement's tree; whether a variant means anything is found out when it is a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.sql.tree import statements as t
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Variant", "momentary", "variants_of"]
 
+NO_COLUMNS: Final[Mapping[str, bool]] = MappingProxyType({})
 MOST_PAIRS: Final = 10
 """So many pairs of clauses are looked at in the other order."""
+_INTEGERS: Final = frozenset({"tinyint", "smallint", "integer", "int", "bigint"})
 _MOMENTARY: Final = frozenset({"random", "rand", "uuid", "now", "shuffle", "current_timestamp", "localtimestamp", "current_date"})
 
 
@@ -55,12 +58,18 @@ class Variant:
         return tuple(replace(self, changes=(change,)) for change in self.changes)
 
 
-def variants_of(statement: t.Merge | t.Update | t.Delete) -> Iterator[Variant]:
-    """Give what can be said otherwise, each difference alone, the more likely ones first."""
+def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS) -> Iterator[Variant]:
+    """Give what can be said otherwise, each difference alone, the more likely ones first.
+
+    Args:
+        statement: the statement.
+        integers: the target's columns in their order, by their names in lower case, and whether each is one of integers.
+    """
     text = statement.text
     joining = [statement.on] if isinstance(statement, t.Merge) else [statement.where] if statement.where is not None else []
     equalities = [found for condition in joining for found in _equalities(condition)]
     yield from _keys(text, equalities)
+    yield from _fractions(statement, integers)
     conditions = list(_conditions(statement))
     for name, condition in conditions:
         change = (condition.span, f"(({condition.span.of(text)}) IS DISTINCT FROM FALSE)")
@@ -93,6 +102,41 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
         changes = tuple((span, form.format(left=left, right=right)) for span, left, right in sides)
         if changes:
             yield Variant(cause, sentence, text, changes)
+
+
+def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]) -> Iterator[Variant]:
+    """Give the ways in which fractions become integers elsewhere: where a column takes a value, and where CAST makes one."""
+    text = statement.text
+    # It is rounded where it is stored, also what is one already: then the change says nothing.
+    stored = {
+        value.span: f"truncate({value.span.of(text)})" for column, value in _assigned(statement, integers) if integers[column]
+    }
+    sentence = "what a column of integers takes was cut off at the point, and not rounded"
+    if stored:
+        yield Variant(Cause.FRACTIONS, sentence, text, tuple(stored.items()))
+    casts: dict[Span, str] = {}
+    for node in _walk(statement):
+        if (
+            isinstance(node, s.Cast)
+            and node.type.text.lower() in _INTEGERS
+            and not any(_within(node.value.span, span) for span in casts)
+        ):
+            casts[node.value.span] = f"truncate({node.value.span.of(text)})"
+    if casts:
+        yield Variant(Cause.FRACTIONS, "CAST to an integer cut off at the point, and did not round", text, tuple(casts.items()))
+
+
+def _assigned(statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]) -> Iterator[tuple[str, s.Expression]]:
+    """Give the values that columns of the target take."""
+    if isinstance(statement, t.Delete):
+        return
+    for clause in statement.clauses if isinstance(statement, t.Merge) else (statement,):
+        names = [column.value.lower() for column in clause.columns] or list(columns)
+        yield from ((name, value) for name, value in zip(names, clause.values, strict=False) if name in columns)
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _equalities(condition: s.Expression) -> Iterator[s.Binary]:

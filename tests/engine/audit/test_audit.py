@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,35 @@ def test_moments_that_are_shifted_by_hours_are_recognized(engine: Engine) -> Non
     audit = audited(engine, left, statement, before=before)
     assert causes(audit) == [(Cause.TIME_ZONE, 2, 2)]
     assert "by +2 hours" in str(audit)
+
+
+FRACTIONS = pa.table({"id": pa.array([1, 2, 7], pa.int64()), "n": pa.array([Decimal("9.5"), Decimal("-1.5"), Decimal("2.25")])})
+
+
+@pytest.mark.parametrize(
+    ("clauses", "sentence"),
+    [
+        (
+            "WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'x', s.n)",
+            "what a column of integers takes was cut off",
+        ),
+        (
+            "WHEN MATCHED THEN UPDATE SET n = CAST(s.n AS integer) WHEN NOT MATCHED THEN INSERT (name, id, n) VALUES ('x', s.id, CAST(s.n AS BIGINT))",
+            "CAST to an integer cut off",
+        ),
+    ],
+)
+def test_fractions_that_are_cut_off_and_not_rounded_are_recognized(engine: Engine, clauses: str, sentence: str) -> None:
+    given = {"namespace": {"s": FRACTIONS}}
+    statement = f"MERGE INTO t USING s ON t.id = s.id {clauses}"
+    right = [(1, "ann", 10), (2, "bob", -2), (3, "cy", 30), (None, "no", 40), (7, "x", 2)]
+    assert audited(engine, right, statement, **given).agrees
+    audit = audited(engine, [(1, "ann", 9), (2, "bob", -1), *right[2:]], statement, **given)
+    assert causes(audit) == [(Cause.FRACTIONS, 4, 4)]
+    assert sentence in audit.explanations[0].sentence
+    assert "truncate(s.n)" in audit.explanations[0].statement
+    # A number that is two away has nothing to do with it.
+    assert causes(audited(engine, [(1, "ann", 8), *right[1:]], statement, **given)) == []
 
 
 def test_a_row_that_where_does_not_choose_is_told_with_its_values(engine: Engine) -> None:

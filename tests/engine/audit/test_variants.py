@@ -38,6 +38,21 @@ def test_conditions_are_taken_as_true_where_they_are_unknown_or_everywhere() -> 
     assert variants("DELETE FROM t WHERE a = 1 OR b = 2", Cause.CONDITION) == ["DELETE FROM t WHERE TRUE"]
 
 
+COLUMNS = {"a": True, "n": True, "b": False}
+
+
+def test_what_integers_take_is_cut_off_and_so_are_casts_to_them() -> None:
+    def fractions(sql: str) -> list[str]:
+        return [one.statement for one in variants_of(parse(sql), COLUMNS) if one.cause is Cause.FRACTIONS]
+
+    assert fractions(MERGE) == [MERGE.replace("n = 0", "n = truncate(0)").replace("(s.a)", "(truncate(s.a))")]
+    insert = "MERGE INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN INSERT VALUES (1.5, 2.5, 3.5)"
+    assert fractions(insert) == [insert.replace("1.5, 2.5", "truncate(1.5), truncate(2.5)")]
+    cast = "UPDATE t SET b = b || CAST(CAST(x AS bigint) + 0.5 AS Integer) WHERE CAST(y AS real) > 1"
+    assert fractions(cast) == [cast.replace("CAST(x AS bigint) + 0.5 AS", "truncate(CAST(x AS bigint) + 0.5) AS")]
+    assert fractions("DELETE FROM t WHERE b > 1.5") == []
+
+
 def test_a_statement_without_conditions_has_no_variants() -> None:
     assert list(variants_of(parse("DELETE FROM t"))) == []
 
