@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import columns_of
+from rowmerge_nb.engine.catalog.information_schema import information_rows
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
@@ -17,6 +18,7 @@ from rowmerge_nb.engine.spark.types import from_spark_schema
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
 
@@ -95,6 +97,8 @@ class StatementTables:
         version = version or self._versions.get(named)
         # A copy has no past: what the statement asks of it is in the table itself.
         catalog, schema, table = self._copies.get(named, named) if version is None else named
+        if schema == INFORMATION_SCHEMA:
+            return self._information(written, named, version) if table in TABLES else None
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
@@ -121,6 +125,27 @@ class StatementTables:
             most_rows=cache(partial(_most_rows, metadata, session, handle)),
             is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
             version=version,
+        )
+
+    def _information(
+        self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
+    ) -> TableBinding:
+        """Give a table that tells of a catalog: its rows are made here, and read as those of a DataFrame are."""
+        if version is not None:
+            msg = f"'{'.'.join(written)}' has no versions"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+        catalog, _, table = name
+        transaction = self._transaction
+        rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
+        return TableBinding(
+            display=".".join(written),
+            catalog="",
+            name=name,
+            columns=TABLES[table],
+            view=f"rowmerge_{next(_views)}_view",
+            dataframe=rows,
+            row_count=rows.num_rows,
+            is_read_by_tasks=partial(transaction.scans.is_read_by_tasks, "", None, rows),
         )
 
     def _frame_name(self, written: str) -> str | None:
@@ -160,6 +185,8 @@ class StatementTables:
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
         """Give the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
         catalog, schema, table = self._completed(parts)
+        if schema == INFORMATION_SCHEMA:
+            return TABLES.get(table)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         if handle is not None:
@@ -204,15 +231,19 @@ class StatementTables:
         return self._default
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Give the names of a catalog's schemas, sorted."""
-        return self._transaction.metadata(catalog).list_schemas(self._transaction.session)
+        """Give the names of a catalog's schemas, sorted, that which the engine adds among them."""
+        return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
 
     def has_schema(self, catalog: str, schema: str) -> bool:
         """Tell whether a catalog has a schema of this name."""
-        return self._transaction.metadata(catalog).schema_exists(self._transaction.session, schema)
+        return schema == INFORMATION_SCHEMA or self._transaction.metadata(catalog).schema_exists(
+            self._transaction.session, schema
+        )
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
+        if schema == INFORMATION_SCHEMA:
+            return sorted(TABLES)
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:

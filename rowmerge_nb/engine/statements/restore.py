@@ -24,7 +24,7 @@ class RestoreRun(StatementRun):
         self.transaction.target = target
         session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle
         if handle is None:
-            msg = f"'{target.display}' is a DataFrame of the notebook, which has no versions"
+            msg = f"'{target.display}' is {target.kind}, which has no versions"
             raise ValueError(msg)
         carries = "no rows" if version is None else f"version {version.version}"
         with self.timed("run"):

@@ -37,7 +37,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
     target = context.table(statement.name, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be altered", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span)
     alteration = _Alterations(context, target).of(statement.action)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(
@@ -116,7 +116,7 @@ class _Alterations:
 
     def _moved(self, action: st.RenameTable) -> RenameTable:
         context, span = self._context, self._context.statement_span(action.to.span)
-        name = context.qualified(action.to, span)
+        name = context.place(action.to, span)
         qualified = ".".join(name)
         if name[0] != self._target.catalog:
             context.error(

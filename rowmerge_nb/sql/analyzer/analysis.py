@@ -77,13 +77,13 @@ class TableBinding:
 
     Args:
         display: the name as written in the statement.
-        catalog: catalog name; ``""`` for a DataFrame of the notebook.
+        catalog: catalog name; ``""`` for a DataFrame of the notebook, and for a table of ``information_schema``.
         name: catalog, schema and table; of a DataFrame its name alone.
         columns: the columns in table order.
         view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
-        handle: the connector's handle; None for a DataFrame.
+        handle: the connector's handle; None for what no connector has.
         metadata: the connector's metadata; None for a DataFrame.
-        dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
+        dataframe: the DataFrame (pandas, Arrow, Spark) if it is one; the rows of a table of ``information_schema``.
         rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
         most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
@@ -111,6 +111,16 @@ class TableBinding:
     def qualified(self) -> str:
         """The full name in one text, for people: a part of it may have dots of its own."""
         return ".".join(self.name)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words, where no connector has it."""
+        return "a DataFrame of the notebook" if len(self.name) == 1 else "a table that tells of its catalog"
+
+    @property
+    def remedy(self) -> str | None:
+        """What makes a table of it that can be changed, where no connector has it."""
+        return "Register it as a table first." if len(self.name) == 1 else None
 
     def shown(self, name: str) -> str:
         """Write one of its names with the version that is read, where the statement names one."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
@@ -154,6 +155,14 @@ class Context:
         """Complete a table's name; the error about a missing catalog or schema gets the place."""
         with _placed(span):
             return self.tables.qualify([part.value for part in name.parts])
+
+    def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
+        """Complete the name of what is to be made."""
+        full = self.qualified(name, span)
+        if full[1] == INFORMATION_SCHEMA:
+            said = f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its tables"
+            self.error("NOT_SUPPORTED", said, span, "Choose another schema.")
+        return full
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
         """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""

@@ -70,7 +70,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
     assert isinstance(statement, st.CreateView)
     span = context.statement_span(statement.name.span)
-    name = context.qualified(statement.name, span)
+    name = context.place(statement.name, span)
     qualified = ".".join(name)
     table = context.lookup(statement.name)
     if table is not None and table.dataframe is None:
@@ -147,7 +147,7 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.table(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be emptied", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span)
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
@@ -241,7 +241,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
     table = context.table(name, context.statement_span(name.span))
     if table.metadata is None:
-        said = f"'{table.display}' is a DataFrame of the notebook; no statement makes it"
+        said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())
     columns = ",\n".join(f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
     given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]

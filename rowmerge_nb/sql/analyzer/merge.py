@@ -94,8 +94,8 @@ class _MergeAnalyzer:
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.target(self.statement.target, span)
         if target.dataframe is not None:
-            said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"
-            self.context.error("NOT_SUPPORTED", said, self.statement.target.span, "Register it as a table first.")
+            said = f"'{target.display}' is {target.kind}; it can be a source but not the target of MERGE"
+            self.context.error("NOT_SUPPORTED", said, self.statement.target.span, target.remedy)
         return target
 
     def _source(self, relation: RelationResult) -> a.MergeSource:

@@ -127,7 +127,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.target(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it can be read but not changed", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it can be read but not changed", span)
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
     kinds = [column.type for column in columns]
@@ -170,7 +170,7 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
 def _create(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
     span = context.statement_span(statement.name.span)
-    name = context.qualified(statement.name, span)
+    name = context.place(statement.name, span)
     refuse_existing_view(context, statement.name, "A table needs a name of its own.")
     there = context.lookup(statement.name)
     exists = there is not None and there.dataframe is None
@@ -255,6 +255,8 @@ def _drop(context: Context, statement: st.Statement) -> a.Analysis:
         context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
     target = context.lookup(statement.name)
     if target is not None and target.dataframe is not None:
+        if len(target.name) > 1:
+            context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)
         target = None
     if target is None and not statement.if_exists:
         qualified = ".".join(context.qualified(statement.name, span))

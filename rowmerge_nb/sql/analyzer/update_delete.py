@@ -101,8 +101,8 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
     context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
     target = context.target(name, context.statement_span(name.span))
     if target.dataframe is not None:
-        said = f"'{target.display}' is a DataFrame of the notebook; it can be read but not the target of {word}"
-        context.error("NOT_SUPPORTED", said, name.span, "Register it as a table first.")
+        said = f"'{target.display}' is {target.kind}; it can be read but not the target of {word}"
+        context.error("NOT_SUPPORTED", said, name.span, target.remedy)
     return target
 
 
