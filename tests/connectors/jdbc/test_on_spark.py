@@ -115,7 +115,7 @@ def test_schemas_are_made_and_removed_where_there_are_several(engine: Engine, da
         engine.run("DROP SCHEMA attic")
     engine.run("DROP TABLE attic.t")
     engine.run("DROP SCHEMA attic")
-    assert engine.run("SHOW SCHEMAS").table.column(0).to_pylist() == ["public"]
+    assert engine.run("SHOW SCHEMAS").table.column(0).to_pylist() == ["information_schema", "public"]
 
 
 @dataclass(frozen=True)

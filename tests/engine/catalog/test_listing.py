@@ -38,9 +38,11 @@ def test_names_and_columns_are_told_without_opening_other_tables_and_without_spa
         engine.add_catalog("lite", SqliteConnector(tmp_path / "shop.db", create=True))
         engine.register("accounts", pa.table({"id": [1], "Odd name": ["x"]}))
         assert engine.names() == [
-            ("accounts", "table"), ("default", "schema"), ("lite", "catalog"), ("memory", "catalog"), ("other", "catalog"),
+            ("accounts", "table"), ("default", "schema"), ("information_schema", "schema"),
+            ("lite", "catalog"), ("memory", "catalog"), ("other", "catalog"),
         ]  # fmt: skip
-        assert engine.names("other") == [("default", "schema")]
+        assert engine.names("other") == [("default", "schema"), ("information_schema", "schema")]
+        assert ("tables", "table") in engine.names("information_schema")
         assert engine.names("OTHER", "default") == [("parquet", "table")]
         assert engine.names("default") == [("accounts", "table")]
         assert engine.names("nowhere", "default") == engine.names("other", "default", "parquet") == []
