@@ -61,6 +61,10 @@ class Tables:
         """Tell whether it is the one schema."""
         return schema == "default"
 
+    def stores_comments(self, catalog: str) -> bool:
+        """Tell whether comments are kept, as in memory."""
+        return True
+
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """There is no list of tables."""
         return []

@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to a table, as the contract has it: one of these per statement. Columns are named as the table names them."""
+"""What ALTER TABLE and COMMENT do to a table, as the contract has it: one of these per statement. Columns are named as the table names them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ __all__ = [
     "DropNotNull",
     "RenameColumn",
     "RenameTable",
+    "SetColumnComment",
     "SetColumnType",
+    "SetTableComment",
 ]
 
 
@@ -83,4 +85,21 @@ class RenameTable:
     name: SchemaTableName
 
 
-Alteration: TypeAlias = "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable"
+@dataclass(frozen=True)
+class SetTableComment:
+    """``COMMENT ON TABLE``; None takes the comment away."""
+
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class SetColumnComment:
+    """``COMMENT ON COLUMN``; None takes the comment away."""
+
+    column: str
+    comment: str | None
+
+
+Alteration: TypeAlias = (
+    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable | SetTableComment | SetColumnComment"
+)

@@ -32,7 +32,7 @@ __all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata", "Con
 
 @dataclass(frozen=True)
 class ColumnMetadata:
-    """A column of a table: its name as written, its type, and whether it may hold NULL.
+    """A column of a table: its name as written, its type, whether it may hold NULL, and the comment on it.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -43,15 +43,17 @@ class ColumnMetadata:
     type: Type
     nullable: bool = True
     default: Any = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
 class ConnectorTableMetadata:
-    """A table: name, columns in table order, and the properties of ``CREATE TABLE ... WITH (...)``."""
+    """A table: name, columns in table order, the properties of ``CREATE TABLE ... WITH (...)``, and the comment on it."""
 
     name: SchemaTableName
     columns: tuple[ColumnMetadata, ...]
     properties: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ class ConnectorMetadata(ABC):
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
+
+    @property
+    def stores_comments(self) -> bool:
+        """Whether tables and columns keep comments; where they do not, the engine refuses statements that make some."""
+        return False
 
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:

@@ -207,3 +207,110 @@ def refused_undo(engine: Engine) -> RowMergeError:
     with pytest.raises(RowMergeError) as error:
         engine.undo("t")
     return error.value
+
+
+# -- comments ---------------------------------------------------------------------------------------------------------
+
+COMMENTS = """CREATE TABLE {0} (
+   id bigint NOT NULL,
+   n varchar COMMENT 'it''s the name',
+   more varchar COMMENT 'more'
+)
+COMMENT 'two'"""
+
+
+@pytest.mark.parametrize("store", ["memory", "lake", "pg"])
+def test_comments_are_kept_shown_and_changed_and_rows_stay(engine: Engine, store: str, request: pytest.FixtureRequest) -> None:
+    if store == "pg":
+        engine.add_catalog("pg", PostgresConnector(request.getfixturevalue("postgresql")))
+        engine.run("DROP TABLE IF EXISTS pg.public.commented")
+    name = f"{SCHEMAS[store]}.commented"
+    engine.run(f"CREATE TABLE {name} (id bigint NOT NULL COMMENT 'the \\key', n varchar COMMENT 'n') COMMENT 'one'")
+    engine.run(f"INSERT INTO {name} VALUES (1, 'a')")
+    assert f"Comment on table {'commented' if store == 'memory' else ''}" in str(engine.run(f"COMMENT ON TABLE {name} IS 'two'"))
+    assert described(engine, name) == [("id", "the \\key"), ("n", "n")]
+    # Twice the same is no error.
+    for _ in range(2):
+        engine.run(f"COMMENT ON COLUMN {name}.N IS 'it''s the name'")
+        engine.run(f"COMMENT ON COLUMN {name}.id IS NULL")
+    engine.run(f"ALTER TABLE {name} ADD COLUMN new varchar COMMENT 'more'")
+    engine.run(f"ALTER TABLE {name} RENAME COLUMN new TO more")
+    engine.run(f"INSERT INTO {name} VALUES (2, 'b', 'x')")
+    made = engine.run(f"SHOW CREATE TABLE {name}").explained
+    assert made is not None
+    assert made.partition("\nWITH")[0] == COMMENTS.format(name)
+    assert rows(engine, name) == [{"id": 1, "n": "a", "more": None}, {"id": 2, "n": "b", "more": "x"}]
+    # What is shown makes the same table.
+    engine.run(f"DROP TABLE {name}")
+    engine.run(made if store != "lake" else made.partition("\nWITH")[0])
+    assert described(engine, name) == [("id", ""), ("n", "it's the name"), ("more", "more")]
+    engine.run(f"COMMENT ON TABLE {name} IS NULL")
+    assert "\nCOMMENT" not in str(engine.run(f"SHOW CREATE TABLE {name}").explained)
+
+
+def described(engine: Engine, name: str) -> list[tuple[str, str]]:
+    found = engine.run(f"DESCRIBE {name}").table
+    assert found is not None
+    return [(row["Column"], row["Comment"]) for row in found.to_pylist()]
+
+
+def test_a_comment_keeps_the_versions_of_a_table_in_memory(engine: Engine) -> None:
+    engine.run("CREATE TABLE commented AS SELECT 1 AS id")
+    engine.run("COMMENT ON TABLE commented IS 'one'")
+    engine.run("UPDATE commented SET id = 2")
+    found = engine.run("SELECT id FROM commented FOR VERSION AS OF 2").table
+    assert found is not None
+    assert found.to_pylist() == [{"id": 1}]
+    assert "COMMENT 'one'" in str(engine.run("SHOW CREATE TABLE commented").explained)
+
+
+@pytest.mark.parametrize("store", ["lite", "hive"])
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("CREATE TABLE {0}2 (id bigint COMMENT 'x')", "creating tables with column comment"),
+        ("CREATE TABLE {0}2 (id bigint) COMMENT 'x'", "creating tables with table comment"),
+        ("CREATE TABLE {0}2 COMMENT 'x' AS SELECT 1 AS id", "creating tables with table comment"),
+        ("COMMENT ON TABLE {0} IS 'x'", "setting table comments"),
+        ("COMMENT ON COLUMN {0}.id IS NULL", "setting column comments"),
+    ],
+)
+def test_a_store_that_would_lose_a_comment_refuses_it(engine: Engine, store: str, sql: str, message: str) -> None:
+    name = f"{'hive.default' if store == 'hive' else SCHEMAS[store]}.plain"
+    engine.run(f"CREATE TABLE {name} (id bigint)")
+    error = refused(engine, sql.format(name))
+    assert (error.code, error.message) == ("NOT_SUPPORTED", f"This connector does not support {message}")
+    assert error.line == 1
+    assert refused(engine, f"SELECT * FROM {name}2").code == "TABLE_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "message"),
+    [
+        ("COMMENT ON TABLE nope IS 'x'", "TABLE_NOT_FOUND", "Table does not exist: memory.default.nope"),
+        ("COMMENT ON COLUMN told.nope IS 'x'", "COLUMN_NOT_FOUND", "Column does not exist: nope"),
+        ("COMMENT ON COLUMN id IS 'x'", "MISSING_TABLE", "Table must be specified"),
+        ("COMMENT ON VIEW seen IS 'x'", "NOT_SUPPORTED", "Views have no comments in this engine"),
+        ("COMMENT ON TABLE seen IS 'x'", "NOT_SUPPORTED", "is a view; views have no comments"),
+        ("COMMENT ON TABLE information_schema.tables IS 'x'", "NOT_SUPPORTED", "it has no comments"),
+        ("COMMENT ON TABLE told IS 5", "SYNTAX_ERROR", "mismatched input '5'. Expecting: 'NULL', <string>"),
+        ("COMMENT ON TABLE told", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: '.', 'IS'"),
+        ("COMMENT ON SCHEMA s IS 'x'", "SYNTAX_ERROR", "mismatched input 'SCHEMA'. Expecting: 'COLUMN', 'TABLE', 'VIEW'"),
+        ("CREATE VIEW w COMMENT 'x' AS SELECT 1 a", "NOT_SUPPORTED", "COMMENT of CREATE VIEW is not supported by this engine"),
+        ("CREATE TABLE u (a bigint COMMENT 5)", "SYNTAX_ERROR", "mismatched input '5'"),
+    ],
+)  # fmt: skip
+def test_comments_that_cannot_be_are_refused(engine: Engine, sql: str, code: str, message: str) -> None:
+    engine.run("CREATE TABLE told (id bigint)")
+    engine.run("CREATE VIEW seen AS SELECT * FROM told")
+    error = refused(engine, sql)
+    assert error.code == code
+    assert message in error.message
+    assert error.line == 1
+
+
+def test_a_dry_run_and_explain_leave_comments_as_they_are(engine: Engine) -> None:
+    engine.run("CREATE TABLE told (id bigint) COMMENT 'one'")
+    engine.run("COMMENT ON TABLE told IS 'two'", dry_run=True)
+    engine.run("EXPLAIN COMMENT ON TABLE told IS 'two'")
+    assert "COMMENT 'one'" in str(engine.run("SHOW CREATE TABLE told").explained)

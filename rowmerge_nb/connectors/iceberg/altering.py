@@ -1,12 +1,22 @@
-"""ALTER TABLE of Iceberg tables: a schema more in the table's metadata. Files stay as they are, and readers go by the ids of fields."""
+"""ALTER TABLE and COMMENT of Iceberg tables: a schema more in the table's metadata. Files stay as they are, and readers go by the ids of fields."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.errors import ConnectorError, error_text
-from rowmerge_nb.spi.alterations import AddColumn, ColumnPosition, DropColumn, DropNotNull, RenameColumn, SetColumnType
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    ColumnPosition,
+    DropColumn,
+    DropNotNull,
+    RenameColumn,
+    SetColumnComment,
+    SetColumnType,
+    SetTableComment,
+)
 from rowmerge_nb.spi.metadata import ColumnMetadata
 
 if TYPE_CHECKING:
@@ -27,6 +37,12 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
     """
     from pyiceberg.exceptions import ValidationError
 
+    if isinstance(alteration, SetTableComment):
+        if alteration.comment is not None:
+            transaction.set_properties({COMMENT: alteration.comment})
+        elif COMMENT in transaction.table_metadata.properties:
+            transaction.remove_properties(COMMENT)
+        return
     if isinstance(alteration, AddColumn) and not alteration.column.nullable and handle.snapshot is not None:
         msg = (
             f"Column '{alteration.column.name}' cannot be NOT NULL: the rows that table '{handle.name}' has would have NULL in it"
@@ -37,7 +53,7 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
             match alteration:
                 case AddColumn(column=column, position=position, after=after):
                     field = schema_of([column]).fields[0]
-                    update.add_column((column.name,), field.field_type, required=field.required)
+                    update.add_column((column.name,), field.field_type, doc=field.doc, required=field.required)
                     if position is ColumnPosition.FIRST:
                         update.move_first((column.name,))
                     elif position is ColumnPosition.AFTER:
@@ -51,6 +67,9 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                     update.update_column((name,), schema_of([ColumnMetadata(name, kind)]).fields[0].field_type)
                 case DropNotNull(column=name):
                     update.make_column_optional((name,))
+                case SetColumnComment(column=name, comment=comment):
+                    # None would leave the old one.
+                    update.update_column((name,), doc=comment or "")
     except (ValidationError, ValueError) as error:
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
         hint = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."

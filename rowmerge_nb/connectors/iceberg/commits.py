@@ -28,6 +28,7 @@ from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
@@ -400,8 +401,13 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
         conflict(handle.name, "its columns were altered")
     stage_alteration(handle, alteration, transaction)
-    made = transaction.table_metadata.schema()
-    _commit(handle, transaction, None, asking, lambda now: now.current_schema_id != seen and now.schema() == made)
+    made = transaction.table_metadata
+
+    def landed(now: TableMetadata) -> bool:
+        altered = now.current_schema_id != seen or made.current_schema_id == seen
+        return altered and now.schema() == made.schema() and now.properties.get(COMMENT) == made.properties.get(COMMENT)
+
+    _commit(handle, transaction, None, asking, landed)
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:

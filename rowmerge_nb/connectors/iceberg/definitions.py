@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.shared.transforms import Transform
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
-__all__ = ["ISOLATION", "TABLE_PROPERTIES", "Definition", "defined_table", "shown_properties"]
+__all__ = ["COMMENT", "ISOLATION", "TABLE_PROPERTIES", "Definition", "defined_table", "shown_properties"]
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
@@ -46,6 +46,10 @@ class Definition:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
+COMMENT: Final = "comment"
+"""The property of a table that has the comment on it, as Trino and Spark have it."""
+
+
 def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     """Check what a table is to be.
 
@@ -67,6 +71,8 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         level = str(given["isolation_level"]).lower()
         _check_one_of("isolation_level", level, ("serializable", "snapshot"))
         properties.update(dict.fromkeys(ISOLATION, level))
+    if metadata.comment is not None:
+        properties[COMMENT] = metadata.comment
     schema = schema_of(metadata.columns)
     columns = {column.name.lower(): (column.name, column.type) for column in metadata.columns}
     listed = given.get("partitioning") or ()

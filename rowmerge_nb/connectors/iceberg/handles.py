@@ -63,6 +63,7 @@ class Field:
         required: it may not be NULL.
         default: the value that rows of older files have.
         fields: the fields of a row, the element of an array, key and value of a map.
+        comment: the comment on it, which Iceberg calls its doc.
     """
 
     id: int
@@ -72,6 +73,7 @@ class Field:
     required: bool = False
     default: Any = None
     fields: tuple[Field, ...] = ()
+    comment: str | None = None
 
 
 @dataclass(frozen=True)

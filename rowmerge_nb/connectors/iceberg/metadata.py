@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
     ROW_ID_TYPE,
@@ -165,6 +165,7 @@ class IcebergMetadata(ConnectorMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     keeps_versions = True
+    stores_comments = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
         """Give a table with the snapshot to read; the same for the whole transaction."""
@@ -212,8 +213,8 @@ class IcebergMetadata(ConnectorMetadata):
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
         handle = iceberg_table(table_handle)
-        columns = tuple(ColumnMetadata(f.name, f.type, not f.required) for f in handle.fields)
-        return ConnectorTableMetadata(handle.name, columns, handle.shown)
+        columns = tuple(ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields)
+        return ConnectorTableMetadata(handle.name, columns, handle.shown, handle.properties.get(COMMENT))
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the columns, each with its field."""

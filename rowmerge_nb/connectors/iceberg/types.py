@@ -94,7 +94,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     default = field.initial_default
     if default is not None and isinstance(kind, t.PrimitiveType):
         default = from_json(kind, default)
-    return Field(field.field_id, field.name, sql, word, field.required, default, parts)
+    return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None)
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
@@ -112,7 +112,7 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
             msg = f"Column '{column.name}' has a default value, which Iceberg tables of format version 2 do not have"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave DEFAULT out, and name the value in INSERT.")
         kind = _written(column.type, column.name)
-        fields.append(NestedField(number, column.name, kind, required=not column.nullable))
+        fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
     return assign_fresh_schema_ids(Schema(*fields))
 
 

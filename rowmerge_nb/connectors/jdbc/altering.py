@@ -1,9 +1,10 @@
-"""ALTER TABLE in the words of a database."""
+"""ALTER TABLE and COMMENT in the words of a database."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.connectors.jdbc.store import literal
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.alterations import (
@@ -13,7 +14,9 @@ from rowmerge_nb.spi.alterations import (
     DropNotNull,
     RenameColumn,
     RenameTable,
+    SetColumnComment,
     SetColumnType,
+    SetTableComment,
 )
 
 if TYPE_CHECKING:
@@ -24,14 +27,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["alteration_sql"]
+__all__ = ["alteration_sql", "comment_sql"]
 
 
 _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
 
 
-def alteration_sql(store: Store, handle: JdbcTableHandle, alteration: Alteration, declared: Callable[[str, Type], str]) -> str:
-    """Write the statement that alters a table.
+def alteration_sql(
+    store: Store, handle: JdbcTableHandle, alteration: Alteration, declared: Callable[[str, Type], str]
+) -> list[str]:
+    """Write the statements that alter a table, or comment on it.
 
     Args:
         store: the database.
@@ -42,7 +47,12 @@ def alteration_sql(store: Store, handle: JdbcTableHandle, alteration: Alteration
     Raises:
         ConnectorError: NOT_SUPPORTED for what the database cannot do.
     """
+    table = store.table(handle)
     match alteration:
+        case SetTableComment(comment=comment):
+            return [comment_sql(f"TABLE {table}", comment)]
+        case SetColumnComment(column=name, comment=comment):
+            return [comment_sql(f"COLUMN {table}.{quoted(name)}", comment)]
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:
                 _refuse(store, f"a column {position.value}", "Leave the position out: it becomes the last one.")
@@ -64,7 +74,20 @@ def alteration_sql(store: Store, handle: JdbcTableHandle, alteration: Alteration
             if name.schema != handle.name.schema:
                 _refuse(store, "a table's move to another schema", "CREATE TABLE AS copies it.")
             action = f"RENAME TO {quoted(name.table)}"
-    return f"ALTER TABLE {store.table(handle)} {action}"
+    altering = [f"ALTER TABLE {table} {action}"]
+    if isinstance(alteration, AddColumn) and alteration.column.comment is not None:
+        name = quoted(store.column_name(alteration.column.name))
+        altering.append(comment_sql(f"COLUMN {table}.{name}", alteration.column.comment))
+    return altering
+
+
+def comment_sql(what: str, comment: str | None) -> str:
+    r"""Write the statement that comments on a table or column, or takes the comment away.
+
+    >>> comment_sql('TABLE "shop"', "it's")
+    'COMMENT ON TABLE "shop" IS \'it\'\'s\''
+    """
+    return f"COMMENT ON {what} IS {'NULL' if comment is None else literal(comment)}"
 
 
 def _refuse(store: Store, what: str, hint: str) -> NoReturn:

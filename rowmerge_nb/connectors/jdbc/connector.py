@@ -224,6 +224,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    @property
+    def stores_comments(self) -> bool:
+        """Whether the database keeps comments."""
+        return self._store.stores_comments
+
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
         """Give a handle for a table or view."""
         # No database has names with a zero byte, which would end the text that asks for them.
@@ -301,9 +306,10 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             self._check_names("column", alteration.name)
         elif isinstance(alteration, RenameTable):
             self._check_names("table", alteration.name.table)
-        sql = alteration_sql(self._store, handle, alteration, partial(self._transaction.declared, handle.name))
+        statements = alteration_sql(self._store, handle, alteration, partial(self._transaction.declared, handle.name))
         self._transaction.release()
-        self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
+        for sql in statements:
+            self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Tell whether there is a schema of this name."""

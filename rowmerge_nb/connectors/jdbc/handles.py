@@ -49,6 +49,7 @@ class Column:
         generated: the database computes it; nobody can write it.
         always: the database numbers it (GENERATED ALWAYS AS IDENTITY), and takes a given number on special request only.
         cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
+        comment: the comment on it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Column:
     generated: bool = False
     always: bool = False
     cast: str = ""
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class JdbcTableHandle(ConnectorTableHandle):
         key: the names of the primary key's columns in the key's order; none for a table without one.
         kind: ``table`` for what has rows of its own, else the word for what it is: ``view``, ...
         ranges: large ones can be read in ranges of the database's own row addresses.
+        comment: the comment on it.
     """
 
     name: SchemaTableName
@@ -80,6 +83,7 @@ class JdbcTableHandle(ConnectorTableHandle):
     key: tuple[str, ...] = ()
     kind: str = "table"
     ranges: bool = True
+    comment: str | None = None
 
     def column(self, name: str) -> Column:
         """Give a column by its name."""
@@ -93,8 +97,8 @@ class JdbcTableHandle(ConnectorTableHandle):
     @property
     def metadata(self) -> ConnectorTableMetadata:
         """The table in the words of the contract."""
-        columns = tuple(ColumnMetadata(column.name, column.type, column.nullable) for column in self.columns)
-        return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {})
+        columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment) for c in self.columns)
+        return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,9 @@ class Store(ABC):
     alters_columns: bool
     """Whether a column can get another type, and lose its NOT NULL."""
 
+    stores_comments: bool
+    """Whether tables and columns keep comments."""
+
     def column_name(self, name: str) -> str:
         """Give the name that a new column gets."""
         return name

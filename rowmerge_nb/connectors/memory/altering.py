@@ -17,7 +17,9 @@ from rowmerge_nb.spi.alterations import (
     DropNotNull,
     RenameColumn,
     RenameTable,
+    SetColumnComment,
     SetColumnType,
+    SetTableComment,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
+        case SetTableComment(comment=comment):
+            return replace(metadata, comment=comment), rows
+        case SetColumnComment(column=name, comment=comment):
+            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, comment=comment))), rows
 
 
 def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColumn) -> tuple[ConnectorTableMetadata, pa.Table]:

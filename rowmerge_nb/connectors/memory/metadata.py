@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.memory.reading import RowIdColumn
 from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
@@ -125,10 +126,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; its former versions, which had other columns or another name, are not kept."""
+        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments alone."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
         metadata, changed = altered(handle.metadata, rows, alteration)
+        if isinstance(alteration, SetTableComment | SetColumnComment):
+            # The version is a new one, so that of two who change the table at once the second one learns of it.
+            self._replace(handle, rows, metadata=metadata)
+            return
         check_content(metadata, changed)
         self._transaction.tables[handle.name] = None
         self._transaction.read.setdefault(metadata.name, 0)
@@ -150,6 +155,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Remove a schema with the commit."""
         self._transaction.schemas[schema] = False
 
+    stores_comments = True
     stores_views = True
     shows_own_changes = True
     keeps_versions = True
@@ -236,8 +242,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, fragments=fragments)
         return ConnectorOutputMetadata()
 
-    def _replace(self, handle: MemoryTableHandle, data: pa.Table | None = None, fragments: Collection[bytes] = ()) -> None:
-        """Make the next version of a table: other data, or that of the handle's version with changes."""
+    def _replace(
+        self,
+        handle: MemoryTableHandle,
+        data: pa.Table | None = None,
+        fragments: Collection[bytes] = (),
+        metadata: ConnectorTableMetadata | None = None,
+    ) -> None:
+        """Make the next version of a table: other data, or that of the handle's version with changes; with other comments, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
@@ -245,4 +257,4 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         check_content(table.metadata, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
-        self._transaction.tables[handle.name] = replace(table, versions=versions)
+        self._transaction.tables[handle.name] = replace(table, metadata=metadata or table.metadata, versions=versions)

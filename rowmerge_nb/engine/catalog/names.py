@@ -240,6 +240,10 @@ class StatementTables:
             self._transaction.session, schema
         )
 
+    def stores_comments(self, catalog: str) -> bool:
+        """Tell whether a catalog's tables and columns keep comments."""
+        return self._transaction.metadata(catalog).stores_comments
+
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
         if schema == INFORMATION_SCHEMA:

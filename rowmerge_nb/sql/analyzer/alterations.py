@@ -12,7 +12,9 @@ from rowmerge_nb.spi.alterations import (
     DropNotNull,
     RenameColumn,
     RenameTable,
+    SetColumnComment,
     SetColumnType,
+    SetTableComment,
 )
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["alter_table"]
+__all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
 
 
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
@@ -43,6 +45,49 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     return a.DefinitionAnalysis(
         context.text, bindings, notices, "ALTER TABLE", target.name, alteration is None, target=target, alteration=alteration
     )
+
+
+def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze COMMENT ON TABLE and COMMENT ON COLUMN."""
+    assert isinstance(statement, st.CommentOn)
+    span = context.statement_span(statement.name.span)
+    view = context.view(statement.name, span)
+    if view is not None:
+        context.error("NOT_SUPPORTED", f"'{view.qualified}' is a view; views have no comments in this engine", span)
+    target = context.lookup(statement.name)
+    if target is None:
+        name = ".".join(context.qualified(statement.name, span))
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        context.error("TABLE_NOT_FOUND", f"Table does not exist: {name}", span, hint)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span)
+    alteration: Alteration
+    if statement.column is None:
+        alteration, refused = SetTableComment(statement.comment), "setting table comments"
+    else:
+        columns = {column.name.lower(): column.name for column in target.columns}
+        if statement.column.value not in columns:
+            hint = did_you_mean(statement.column.text, list(columns.values()))
+            said = f"Column does not exist: {statement.column.value}"
+            context.error("COLUMN_NOT_FOUND", said, context.statement_span(statement.column.span), hint)
+        alteration, refused = SetColumnComment(columns[statement.column.value], statement.comment), "setting column comments"
+    if not context.tables.stores_comments(target.catalog):
+        context.error("NOT_SUPPORTED", f"This connector does not support {refused}", span)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.DefinitionAnalysis(context.text, bindings, notices, "COMMENT", target.name, target=target, alteration=alteration)
+
+
+def defined_column(column: st.ColumnDefinition) -> ColumnMetadata:
+    """Give a new column as connectors have it."""
+    comment = None if column.comment is None else column.comment.text
+    return ColumnMetadata(column.name.text, column.type, column.nullable, comment=comment)
+
+
+def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
+    """Refuse a comment that the catalog's store would lose."""
+    if comment is not None and not context.tables.stores_comments(catalog):
+        said = f"This connector does not support {what}"
+        context.error("NOT_SUPPORTED", said, comment.span, "Leave the COMMENT out.")
 
 
 class _Alterations:
@@ -86,8 +131,8 @@ class _Alterations:
             span = self._context.statement_span(name.span)
             self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span)
         after = "" if action.after is None else self._column(action.after)
-        column = ColumnMetadata(name.text, action.column.type, action.column.nullable)
-        return AddColumn(column, ColumnPosition(action.position), after)
+        refuse_comment(self._context, self._target.catalog, action.column.comment, "adding columns with comments")
+        return AddColumn(defined_column(action.column), ColumnPosition(action.position), after)
 
     def _dropped(self, action: st.DropColumn) -> DropColumn | None:
         if action.if_exists and action.name.value not in self._columns:

@@ -191,6 +191,9 @@ class Tables(Protocol):
     def has_schema(self, catalog: str, schema: str) -> bool:
         """Tell whether a catalog has a schema of this name."""
 
+    def stores_comments(self, catalog: str) -> bool:
+        """Tell whether a catalog's tables and columns keep comments."""
+
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
 
@@ -523,11 +526,12 @@ class DefinitionAnalysis(Analysis):
     """What makes or removes a view or a schema, or empties a table.
 
     Args:
-        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``, ``ALTER TABLE``.
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``, ``ALTER TABLE``,
+            ``COMMENT``.
         name: catalog, schema, and the view or table; a schema has two parts.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
         view: the view to make.
-        target: the table to empty or to alter.
+        target: the table to empty, to alter or to comment on.
         alteration: what is altered.
     """
 

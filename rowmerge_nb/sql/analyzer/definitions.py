@@ -217,7 +217,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     view = context.view(name, span)
     if statement.kind == "COLUMNS":
         found = view.definition.columns if view is not None else context.table(name, span).columns
-        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", "") for c in found]
+        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in found]
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
@@ -243,10 +243,16 @@ def _table_text(context: Context, name: st.TableName) -> str:
     if table.metadata is None:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())
-    columns = ",\n".join(f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
+    columns = ",\n".join(
+        f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}" for c in table.columns
+    )
     given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
-    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){properties}"
+    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), table.metadata.comment)}{properties}"
+
+
+def _comment(before: str, comment: str | None) -> str:
+    return "" if comment is None else f"{before}COMMENT {_value(comment)}"
 
 
 def _value(value: Any) -> str:

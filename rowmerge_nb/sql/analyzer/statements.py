@@ -12,7 +12,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.alterations import alter_table
+from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on, defined_column, refuse_comment
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.definitions import (
     create_schema,
@@ -182,8 +182,12 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write DROP TABLE before it, or IF NOT EXISTS.",
         )
+    for column in statement.columns:
+        refuse_comment(context, name[0], column.comment, "creating tables with column comment")
     columns, spark, reads, tree = _created(context, statement)
-    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
+    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
+    comment = None if statement.comment is None else statement.comment.text
+    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties), comment)
     bindings = tuple(context.bindings.values())
     notices, spans = tuple(context.notices), statement.property_spans
     origins = tuple(context.origins)
@@ -204,7 +208,7 @@ def _created(
                 )
             names.add(column.name.value)
             _check_carried(context, column.name.value, column.type, column.name.span)
-        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None, e.NOTHING, None
+        return tuple(map(defined_column, statement.columns)), None, e.NOTHING, None
     result = QueryAnalyzer(context).query(statement.query.tree)
     given = query_columns(context, statement.column_aliases, result)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
@@ -277,6 +281,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.DropSchema: drop_schema,
     st.Truncate: truncate,
     st.AlterTable: alter_table,
+    st.CommentOn: comment_on,
     st.Call: call,
     st.Show: show,
     st.Explain: _explain,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
 from rowmerge_nb.sql.parser.tokens import Kind
@@ -88,9 +90,9 @@ class DefinitionReader(MergeReader):
             )
         self.take()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
-        replace = self.accept_all("OR", "REPLACE")
-        if replace or self.at("VIEW"):
-            return self._create_view(replace=replace)
+        or_replace = self.accept_all("OR", "REPLACE")
+        if or_replace or self.at("VIEW"):
+            return self._create_view(replace=or_replace)
         if self.accept("SCHEMA"):
             return self._create_schema()
         self.expect("TABLE")
@@ -106,16 +108,17 @@ class DefinitionReader(MergeReader):
         if named_if:
             self.note("'NOT'")
         aliases, columns = self._create_columns()
-        self._refuse_comment()
+        comment = self._comment()
         properties = self._properties()
         if columns or not (aliases or self.at("AS")):
             if not columns:
                 self.fail()
             return st.CreateTable(
-                *self.whole(), name, columns, (), properties, if_not_exists, None, property_spans=self.property_spans
+                *self.whole(), name, columns, (), properties, if_not_exists, None, True, self.property_spans, comment
             )
         self.expect("AS")
-        return self._create_as(name, aliases, properties, if_not_exists)
+        made = self._create_as(name, aliases, properties, if_not_exists)
+        return made if comment is None else replace(made, comment=comment)
 
     def _create_as(
         self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
@@ -163,12 +166,34 @@ class DefinitionReader(MergeReader):
         if self.accept("NOT"):
             self.expect("NULL")
             nullable = False
-        self._refuse_comment()
-        return st.ColumnDefinition(name, kind, nullable)
+        return st.ColumnDefinition(name, kind, nullable, self._comment())
 
-    def _refuse_comment(self) -> None:
-        if self.at("COMMENT"):
-            self._refuse_statement("Comments of tables and columns are not supported by this engine", "Leave the COMMENT out.")
+    def _comment(self) -> st.Comment | None:
+        start = self.token.span
+        return st.Comment(self._text(), start) if self.accept("COMMENT") else None
+
+    def _text(self) -> str:
+        self.note("<string>")
+        if self.token.kind not in STRINGS:
+            self.fail()
+        return self.string()
+
+    def _comment_on(self) -> st.CommentOn:
+        self.take()
+        self.expect("ON")
+        what = self.expect("COLUMN", "TABLE", "VIEW")
+        if what.word == "VIEW":
+            said = "Views have no comments in this engine"
+            raise ParseError(said, code="NOT_SUPPORTED", hint="Leave the COMMENT out.").at(what.span, len(what.text))
+        name = self.table_name()
+        column = None
+        if what.word == "COLUMN":
+            if len(name.parts) == 1:
+                raise AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.").at(name.span)
+            column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
+        self.expect("IS")
+        comment = None if self.accept("NULL") else self._text()
+        return st.CommentOn(*self.whole(), name, column, comment)
 
     def _properties(self) -> dict[str, Any]:
         properties: dict[str, Any] = {}
@@ -318,8 +343,7 @@ class DefinitionReader(MergeReader):
     def _create_view(self, *, replace: bool) -> st.CreateView:
         self.expect("VIEW")
         name = self.table_name()
-        self._refuse_comment()
-        if self.token.word in {"SECURITY", "WITH"}:
+        if self.token.word in {"COMMENT", "SECURITY", "WITH"}:
             self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
         self.expect("AS")
         start = self.index

@@ -293,6 +293,7 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "EXPLAIN": StatementReader._explain,
     "TRUNCATE": StatementReader._truncate,
     "ALTER": StatementReader._alter,
+    "COMMENT": StatementReader._comment_on,
     "CALL": StatementReader._call_procedure,
     "SHOW": StatementReader._show,
     "DESCRIBE": StatementReader._describe,

@@ -205,12 +205,21 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True)
+class Comment:
+    """``COMMENT 'text'`` of a table or column that is made, and where it stands."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class ColumnDefinition:
     """A column of CREATE TABLE."""
 
     name: Identifier
     type: Type
     nullable: bool = True
+    comment: Comment | None = None
 
 
 @dataclass(frozen=True)
@@ -233,6 +242,7 @@ class CreateTable(Statement):
     query: Query | None
     with_data: bool = True
     property_spans: Mapping[str, Span] = field(default_factory=dict)
+    comment: Comment | None = None
 
 
 @dataclass(frozen=True)
@@ -334,6 +344,21 @@ class AlterTable(Statement):
     name: TableName
     if_exists: bool
     action: AddColumn | DropColumn | RenameColumn | RenameTable | SetColumnType | DropNotNull
+
+
+@dataclass(frozen=True)
+class CommentOn(Statement):
+    """``COMMENT ON TABLE name IS 'text'``, ``COMMENT ON COLUMN name.column IS 'text'``; NULL takes the comment away.
+
+    Args:
+        name: the table.
+        column: the column; None for the table itself.
+        comment: the text; None for NULL.
+    """
+
+    name: TableName
+    column: Identifier | None
+    comment: str | None
 
 
 @dataclass(frozen=True)

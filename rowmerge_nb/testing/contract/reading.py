@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -225,6 +226,26 @@ class ReadingChecks(ContractStore):
         """Skip the check where there is one table only."""
         if not self.creates_tables:
             pytest.skip(f"creates_tables = False: {type(self).__name__} has the one table {self.table}")
+
+    def test_comments_are_kept(self, connector: Connector) -> None:
+        """Where the connector says so: those of a table and of its columns that CREATE TABLE makes."""
+        self.only_where_tables_are_created()
+        metadata = self._table_of([(name, "bigint") for name in self.column_names])
+        statement = PageStatement(connector, metadata.name)
+        statement.rollback()
+        if not statement.metadata.stores_comments:
+            pytest.skip("stores_comments = False: the engine refuses comments")
+        first, *others = metadata.columns
+        made = replace(metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table")
+        self.create_table(connector, made)
+        statement = PageStatement(connector, metadata.name)
+        assert statement.handle is not None
+        told = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        statement.rollback()
+        must_be("the comment on the table", told.comment, "a table")
+        must_be(
+            "the comments on its columns", [column.comment for column in told.columns], ["it's the key", *[None for _ in others]]
+        )
 
     def _table_of(self, columns: Sequence[tuple[str, str]]) -> ConnectorTableMetadata:
         made = tuple(ColumnMetadata(name, parse_type(kind), nullable=n > 0) for n, (name, kind) in enumerate(columns))

@@ -57,6 +57,7 @@ class PostgresStore(Store):
     truncating = "TRUNCATE TABLE"
     has_schemas = True
     alters_columns = True
+    stores_comments = True
     most_columns = 1_600
     staged_beside = 4
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.connectors.jdbc.altering import comment_sql
 from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import types
@@ -100,7 +101,8 @@ class PostgresTransaction(JdbcTransaction):
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
         """Find a table or view, whatever the case of its name's letters."""
         found = self.reader().query(
-            "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind FROM pg_class c "
+            "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, "
+            "obj_description(c.oid, 'pg_class') AS comment FROM pg_class c "
             f"JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
             f"AND lower(n.nspname) = {literal(name.schema)} AND lower(c.relname) = {literal(name.table)} "
             f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
@@ -125,7 +127,8 @@ class PostgresTransaction(JdbcTransaction):
         )
         spelled = (table["schema"], table["name"])
         kind = _KINDS[table["kind"]]
-        return JdbcTableHandle(name, spelled, tuple(columns), tuple(row["name"] for row in keys), kind, table["kind"] in "rm")
+        key = tuple(row["name"] for row in keys)
+        return JdbcTableHandle(name, spelled, tuple(columns), key, kind, table["kind"] in "rm", table["comment"])
 
     def _catalog_columns(self, oid: int) -> list[dict[str, Any]]:
         return self.reader().query(
@@ -133,7 +136,7 @@ class PostgresTransaction(JdbcTransaction):
             "t.typtype::text AS category, a.atttypmod AS modifier, a.attnotnull AS required, a.attidentity::text AS identity, "
             "a.attgenerated::text AS generated, CASE WHEN a.attidentity <> '' THEN 'nextval(' || "
             "quote_literal(pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)) || '::regclass)' "
-            "ELSE pg_get_expr(d.adbin, d.adrelid) END AS value "
+            "ELSE pg_get_expr(d.adbin, d.adrelid) END AS value, col_description(a.attrelid, a.attnum) AS comment "
             "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
             "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
             f"WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
@@ -148,9 +151,8 @@ class PostgresTransaction(JdbcTransaction):
         stands_in = row["value"] if row["required"] and not row["generated"] else None
         nullable = not row["required"] or stands_in is not None
         cast = types.cast_of(row["base"], row["category"], row["declared"])
-        return Column(
-            row["name"], kind, row["declared"], nullable, stands_in, bool(row["generated"]), row["identity"] == "a", cast
-        )
+        generated, always = bool(row["generated"]), row["identity"] == "a"
+        return Column(row["name"], kind, row["declared"], nullable, stands_in, generated, always, cast, row["comment"])
 
     def names(self) -> list[SchemaTableName]:
         """Give the names of all tables and views."""
@@ -228,6 +230,11 @@ class PostgresTransaction(JdbcTransaction):
         schema = next((name for name in self.schemas() if name.lower() == metadata.name.schema), metadata.name.schema)
         table = f"{quoted(schema)}.{quoted(metadata.name.table)}"
         self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
+        comments = [(f"TABLE {table}", metadata.comment)]
+        comments += [(f"COLUMN {table}.{quoted(column.name.lower())}", column.comment) for column in metadata.columns]
+        for what, comment in comments:
+            if comment is not None:
+                self.writer().execute(comment_sql(what, comment), f"Commenting on table '{metadata.name}'")
 
     # -- stages ---------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class SqliteStore(Store):
     truncating = "DELETE FROM"
     has_schemas = False
     alters_columns = False
+    stores_comments = False
     most_columns = 2_000
     # Three are staged; where rows are read, a few more stand beside the table's.
     staged_beside = 8
