@@ -15,7 +15,7 @@ from rowmerge_nb.sql.analyzer.statements import analyze
 from rowmerge_nb.sql.parser.statements import parse, split_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.procedures import Procedure
@@ -64,6 +64,10 @@ class Tables:
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True
+
+    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, Any]]:
+        """Give the number of rows."""
+        return table.row_count, {}
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """There is no list of tables."""

@@ -23,13 +23,20 @@ from rowmerge_nb.connectors.iceberg.handles import (
 from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
+from rowmerge_nb.connectors.iceberg.statistics import column_statistics
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, snapshot_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, TableStatistics
+from rowmerge_nb.spi.metadata import (
+    ColumnMetadata,
+    ColumnStatistics,
+    ConnectorMetadata,
+    ConnectorTableMetadata,
+    TableStatistics,
+)
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -234,6 +241,15 @@ class IcebergMetadata(ConnectorMetadata):
         """Give the number of rows in the data files, deleted ones among them."""
         handle = iceberg_table(table_handle)
         return TableStatistics(rows_of(self._transaction.loaded(handle).table, handle.snapshot)[0])
+
+    def get_column_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> Mapping[str, ColumnStatistics]:
+        """Give what the manifests tell, deleted rows included."""
+        handle = iceberg_table(table_handle)
+        table = self._transaction.loaded(handle).table
+        files = [entry.data_file for entry in content_of(table, handle.snapshot).data]
+        return column_statistics(files, handle.fields, table.schema())
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
-    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -243,6 +243,13 @@ class StatementTables:
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments
+
+    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
+        """Give what is known of a table without reading it."""
+        if table.handle is None:
+            return table.row_count, {}
+        metadata, session = self._transaction.metadata(table.catalog), self._transaction.session
+        return table.estimated_rows, metadata.get_column_statistics(session, table.handle)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""

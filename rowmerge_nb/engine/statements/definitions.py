@@ -152,8 +152,9 @@ class ListingRun(StatementRun):
         """Give the rows the form of a table."""
         with self.timed("run"):
             columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
-            arrays = [pa.array(column, pa.string()) for column in columns]
-            self.rows = pa.Table.from_arrays(arrays, names=list(self.analysis.columns))
+            kinds = [(name, kind.arrow) for name, kind in self.analysis.columns]
+            arrays = [pa.array(column, kind) for column, (_, kind) in zip(columns, kinds, strict=True)]
+            self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
 
     def result(self, trace: Trace) -> Result:
         """Give the result: its rows, and of SHOW CREATE the statement as a text."""

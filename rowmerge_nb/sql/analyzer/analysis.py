@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
@@ -193,6 +193,9 @@ class Tables(Protocol):
 
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
+
+    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
+        """Give what is known of a table without reading it: about how many rows it has, and what is kept of columns, by their names."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
@@ -580,13 +583,13 @@ class ListingAnalysis(Analysis):
 
     Args:
         kind: the statement's words: ``SHOW TABLES``, ...
-        columns: the names of the answer's columns, all of type varchar.
+        columns: the names of the answer's columns, with their types.
         rows: the answer.
     """
 
     kind: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | None, ...], ...]
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIE
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"BRANCH", "MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
+_NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION"}
 
 ABSENT_TYPES: Final = frozenset(
     [
@@ -367,7 +367,12 @@ class DefinitionReader(MergeReader):
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_SHOWN:
             self._refuse_statement(f"The statement SHOW {self.ahead().word} is not supported by this engine")
         self.take()
-        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "TABLES").word
+        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
+        if kind == "STATS":
+            self.expect("FOR")
+            if self.at("("):
+                self._refuse_statement("SHOW STATS of a query is not supported by this engine", "Name a table.")
+            return st.Show(*self.whole(), kind, self.table_name())
         if kind == "CREATE":
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())

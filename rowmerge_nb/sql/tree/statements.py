@@ -426,7 +426,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | STATS FOR | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.
