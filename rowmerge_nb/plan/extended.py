@@ -115,12 +115,34 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         assignments=(*numbered.assignments, *changed),
     )
     symbol = Symbol(RETURNING, row_of((column.name, column.expression.type) for column in returning.columns))
-    values = tuple(column.expression.tree for column in returning.columns)
-    row = Apply(by_position(value.type for value in values), "row", values)
+    row, text = _row(returning)
     changes = Apply(BOOLEAN, ">", (made.operation, Constant(TINYINT, "0")))
-    text = f"row({', '.join(column.expression.text for column in returning.columns)})"
     assignment = Assignment(symbol, Apply(row.type, "case", (changes, row)), text)
     return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(assignment,))
+
+
+def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) -> Project:
+    """Compute the row that RETURNING gives of every row of an INSERT.
+
+    Args:
+        source: the rows, with the table's columns.
+        returning: what is returned.
+        ids: gives ids of nodes.
+    """
+    row, text = _row(returning)
+    taken, name = {symbol.name.lower() for symbol in source.outputs}, RETURNING
+    while name in taken:
+        # The rows have the names that users give columns.
+        name += "_"
+    symbol = Symbol(name, row_of((column.name, column.expression.type) for column in returning.columns))
+    return Project(id=next(ids), outputs=(*source.outputs, symbol), source=source, assignments=(Assignment(symbol, row, text),))
+
+
+def _row(returning: Returning) -> tuple[Apply, str]:
+    """Give the row of what is returned, its fields by position, and how it is shown."""
+    values = tuple(column.expression.tree for column in returning.columns)
+    text = f"row({', '.join(column.expression.text for column in returning.columns)})"
+    return Apply(by_position(value.type for value in values), "row", values), text
 
 
 def _read(returning: Returning) -> frozenset[str]:

@@ -17,6 +17,7 @@ from rowmerge_nb.plan.extended import (
     MergeRow,
     mark_source,
     passed_for,
+    plan_inserted,
     plan_returning,
     returned_symbols,
     which_rows,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         ClauseAnalysis,
         MergeAnalysis,
         QueryAnalysis,
+        Returning,
         RowChangeAnalysis,
         TableBinding,
         TypedExpression,
@@ -129,6 +131,7 @@ def plan_insert(
     layout: ConnectorTableLayout | None = None,
     tree: Query | None = None,
     size: Size = unknown,
+    returning: Returning | None = None,
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -140,6 +143,7 @@ def plan_insert(
         layout: the connector's layout of inserted rows.
         tree: the query as a tree, its columns the table's.
         size: tells how many rows the query has.
+        returning: what is given back of every row.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
@@ -148,10 +152,12 @@ def plan_insert(
     source: PlanNode = Source(
         id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree, size=size
     )
+    if returning is not None:
+        source = plan_inserted(source, returning, ids)
     if layout is not None:
         source = Exchange(
             id=next(ids),
-            outputs=columns,
+            outputs=source.outputs,
             source=source,
             insert_layout=layout,
             update_layout=None,
@@ -161,7 +167,8 @@ def plan_insert(
     writer = TableWriter(
         id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns, layout=layout
     )
-    return _finish(writer, table, ids, "finish_insert")
+    plan = _finish(writer, table, ids, "finish_insert")
+    return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
 
 def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: RepeatedMatches) -> Output:

@@ -59,7 +59,7 @@ from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.engine.tasks.scan import ScanPass
@@ -464,10 +464,13 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
         rows = rows.coalesce(1)
     # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
-    numbered = rows.toDF(*(f"c{index}" for index in range(len(node.columns))))
+    returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
+    numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = _placed(numbered, exchange.insert_layout, node, context)
-    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle))
+    return context.tables.outcome_of(
+        numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
+    )
 
 
 def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:
@@ -482,9 +485,17 @@ def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context:
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    task = PlacePass(schema, Destination(function, arguments))
+    task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
     placed = context.tables.in_tasks(rows, task, task.exchanged)
     return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
+
+
+def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
+    """Give the types of what stands behind the columns of a table."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for field in rows.schema.fields[columns:]:
+        yield to_arrow_type(field.dataType)
 
 
 def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.definitions import make_table
 from rowmerge_nb.engine.statements.query import plan_rows
+from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
@@ -22,8 +24,8 @@ from rowmerge_nb.sql.analyzer.known_rows import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.choices import StatementState
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.analyzer.analysis import Returning
     from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
@@ -44,11 +46,14 @@ class InsertRun(StatementRun):
         """Insert up to the finish call."""
         with self.timed("run"):
             analysis = self.analysis
-            return _inserted(self, analysis.target, (analysis.spark, analysis.reads), analysis.tree, analysis.size)
+            query = (analysis.spark, analysis.reads)
+            return _inserted(self, analysis.target, query, analysis.tree, analysis.size, analysis.returning)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
-        return replace(super().trace(state), rows_before=self.analysis.target.row_count)
+        done = state is StatementState.FINISHED
+        returned = self.rows.num_rows if self.rows is not None and done else None
+        return replace(super().trace(state), rows_before=self.analysis.target.row_count, returned=returned)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which expression of the statement it is about, or which of its constants."""
@@ -92,7 +97,12 @@ def _planned(analysis: CreateTableAnalysis) -> Output:
 
 
 def _inserted(
-    run: StatementRun, target: TableBinding, query: tuple[str, Reads], tree: Query | None = None, size: Size = unknown
+    run: StatementRun,
+    target: TableBinding,
+    query: tuple[str, Reads],
+    tree: Query | None = None,
+    size: Size = unknown,
+    returning: Returning | None = None,
 ) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
@@ -102,6 +112,7 @@ def _inserted(
         query: Spark text of the rows, whose columns are the table's, and what it reads.
         tree: the query as a tree.
         size: tells how many rows these are.
+        returning: what is given back of every row.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -111,7 +122,7 @@ def _inserted(
         raise ConnectorError(msg, line=1, column=1)
     log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None
@@ -123,4 +134,5 @@ def _inserted(
     if run.account.errors:
         raise run.account.errors[0]
     check_fragments(run.account, fragments)
+    run.rows = returned_table(run.account.returned, returning)
     return partial(run.finish, "finish_insert", fragments, partial(metadata.finish_insert, session, insert, fragments))

@@ -126,16 +126,18 @@ class PlacePass:
     Args:
         schema: the table's columns.
         destination: how the insert layout places rows.
+        behind: the types of channels behind the columns, which go along.
     """
 
     schema: pa.Schema
     destination: Destination
+    behind: tuple[pa.DataType, ...] = ()
 
     @property
     def exchanged(self) -> pa.Schema:
         """The channels that go into the exchange, in Spark's types: the columns and the bucket."""
-        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.schema)]
-        return pa.schema([*data, pa.field(BUCKET, pa.int32())])
+        kinds = [*(for_spark(field.type) for field in self.schema), *self.behind]
+        return pa.schema([*(pa.field(f"c{i}", kind) for i, kind in enumerate(kinds)), pa.field(BUCKET, pa.int32())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on one partition."""
@@ -143,7 +145,7 @@ class PlacePass:
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
             page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             bucket = self.destination.buckets(page, np.arange(page.num_rows), 0)
-            yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
+            yield pa.RecordBatch.from_arrays([*batch.columns, bucket], schema=self.exchanged)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
@@ -181,6 +182,7 @@ class InsertPass:
         make_sink: makes the sink.
         keeping: which pages are kept of those that the sink gets.
         handle: the handle that sinks are made with, which is told beside an error of the connector's code.
+        returning: the position of the channel with the row of RETURNING; None without one.
     """
 
     schema: pa.Schema
@@ -188,6 +190,7 @@ class InsertPass:
     make_sink: Callable[[], ConnectorPageSink]
     keeping: Keeping = IN_CASE
     handle: object = None
+    returning: int | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the partition of this task."""
@@ -213,6 +216,8 @@ class InsertPass:
                 recorder.record.pages += 1
                 recorder.record.counted += page.num_rows
                 recorder.record.operations = {1: recorder.record.counted}
+                if self.returning is not None:
+                    recorder.give_back(batch.column(self.returning))
             step = "finish"
             if sink is not None:
                 with recorder.call("finish") as given:
@@ -226,6 +231,7 @@ class InsertPass:
                 abort(sink, recorder)
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
+        rows += [(RECORD_ROW, writer, pickle.dumps(record)) for record in recorder.returned]
         for row in [*rows, (RECORD_ROW, writer, recorder.told())]:
             yield outcome([row])
 

@@ -186,7 +186,14 @@ def _finished(trace: Trace) -> Phrase:
         "DELETE": ("deleted", "D", "from"),
         "UPDATE": ("updated", "U", "in"),
     }.get(trace.kind, ("changed", "b", "in"))
-    return (Run(f"{plural(count, 'row')} {verb}", style), Run(f" {preposition} "), name, Run("."), *_sizes(trace))
+    return (
+        Run(f"{plural(count, 'row')} {verb}", style),
+        Run(f" {preposition} "),
+        name,
+        *_returned(trace),
+        Run("."),
+        *_sizes(trace),
+    )
 
 
 def _changes(trace: Trace) -> Phrase:
@@ -209,9 +216,11 @@ def _changes(trace: Trace) -> Phrase:
         runs.append(Run(f"; {plural(none, what)} matched no clause"))
     if idle:
         runs.append(Run(f"; {plural(idle, what)} took DO NOTHING"))
-    if trace.returned is not None:
-        runs.append(Run(f"; {plural(trace.returned, 'row')} returned"))
-    return (*runs, Run("."))
+    return (*runs, *_returned(trace), Run("."))
+
+
+def _returned(trace: Trace) -> Phrase:
+    return () if trace.returned is None else (Run(f"; {plural(trace.returned, 'row')} returned"),)
 
 
 def _sizes(trace: Trace) -> Phrase:

@@ -484,6 +484,7 @@ class InsertAnalysis(Analysis):
         stored: the rows, where they are constants; they find the one that an error is about.
         tree: the query as a tree, its columns the table's.
         size: tells how many rows the query has.
+        returning: what RETURNING gives; its symbols are the table's column names. None without it.
     """
 
     target: TableBinding
@@ -492,6 +493,7 @@ class InsertAnalysis(Analysis):
     stored: StoredRows | None = field(default=None, compare=False)
     tree: Query | None = field(default=None, compare=False)
     size: Size = field(default=unknown, compare=False)
+    returning: Returning | None = None
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["analyze_returning", "typed"]
+__all__ = ["analyze_returning", "inserted_returning", "typed"]
 
 _ACTION: Final = "merge_action"
 _CLAUSE: Final = "merge_clause"
@@ -84,6 +85,20 @@ def analyze_returning(
         clause,
         context.text[first.start : last.end],
     )
+
+
+def inserted_returning(context: Context, statement: st.Insert, target: a.TableBinding) -> a.Returning:
+    """Analyze RETURNING of an INSERT: the columns have the values of the new row, under their own names; there is no old one."""
+    qualifier = tuple(part.value for part in statement.target.parts)
+    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
+    found = analyze_returning(context, statement.returning, fields)
+    pairs: list[tuple[e.Typed, e.Typed]] = []
+    for column, old, new, current in zip(target.columns, fields, found.new, found.current, strict=True):
+        stored = e.Column(column.type, column.name)
+        pairs += [(e.Column(column.type, field.symbol), stored) for field in (new, current)]
+        pairs.append((e.Column(column.type, old.symbol), e.Constant(column.type, None)))
+    columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in found.columns)
+    return replace(found, columns=tuple(columns))
 
 
 def _doubles(context: Context, fields: tuple[ScopeField, ...]) -> tuple[ScopeField, ...]:

@@ -27,6 +27,7 @@ from rowmerge_nb.sql.analyzer.definitions import (
 from rowmerge_nb.sql.analyzer.merge import analyze_merge
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.returning import inserted_returning
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
@@ -137,12 +138,23 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, context.statement_span(statement.query.tree.span))
     spark = result.stored_in(target.columns, columns)
+    returning = inserted_returning(context, statement, target) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
     origins = tuple(context.origins)
     tree = result.stored_tree(target.columns, columns)
     return a.InsertAnalysis(
-        statement.text, bindings, notices, target, spark, result.reads, stored, tree, result.size, origins=origins
+        statement.text,
+        bindings,
+        notices,
+        target,
+        spark,
+        result.reads,
+        stored,
+        tree,
+        result.size,
+        returning,
+        origins=origins,
     )
 
 

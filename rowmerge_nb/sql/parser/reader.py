@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,7 +13,7 @@ from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["Reader", "is_mismatch"]
 
@@ -75,6 +76,7 @@ class Reader:
         self.runs = runs
         self.tokens = tokenize(text, runs)
         self.index = 0
+        self._is_before_returning = False
         self._closing = _closing(self.tokens)
         self._farthest = 0
         self._expected: set[str] = set()
@@ -187,11 +189,22 @@ class Reader:
     def at_alias(self) -> bool:
         """Does an alias stand here? LIMIT, OFFSET, FETCH and WINDOW could be names, but not where they begin their clause."""
         word, following = self.token.word, self.ahead()
+        if word == "RETURNING" and self._is_before_returning:
+            return False
         if word == "WINDOW" and self.at_identifier(following) and self.ahead(2).word == "AS":
             return False
         if word in {"LIMIT", "OFFSET"} and (following.kind is Kind.INTEGER or following.word in {"ALL", "?"}):
             return False
         return self.at_identifier() and not (word == "FETCH" and following.word in {"FIRST", "NEXT"})
+
+    @contextmanager
+    def before_returning(self) -> Iterator[None]:
+        """Read a query behind which RETURNING may stand, which is no alias then."""
+        self._is_before_returning = self.extended
+        try:
+            yield
+        finally:
+            self._is_before_returning = False
 
     def accept_alias(self) -> Identifier | None:
         """Take an alias if there is one."""

@@ -201,8 +201,10 @@ class StatementReader(DefinitionReader):
             self.restart()
             self.note("'('")
         self.note("'WITH'")
-        query = self.query()
-        return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
+        with self.before_returning():
+            query = self.query()
+        inserted = st.Query(*self.whole(), query)
+        return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 

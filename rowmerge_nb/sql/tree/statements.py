@@ -202,6 +202,7 @@ class Insert(Statement):
     target: TableName
     columns: tuple[Identifier, ...] | None
     query: Query
+    returning: tuple[SelectItem | AllColumns, ...] = ()
 
 
 @dataclass(frozen=True)

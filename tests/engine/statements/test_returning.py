@@ -292,3 +292,119 @@ def test_update_star_is_update_set_star(spark: Any) -> None:
     made = engine(spark)
     assert made.run(MERGE + "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *").count == 3
     assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == [(1, 10), (2, 5), (3, 0), (9, 7)]
+
+
+# -- INSERT -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{}, {"partitioned_by": ["kind"]}, {"bucketed_by": ["id"], "bucket_count": 2}],
+    ids=["plain", "partitioned", "bucketed"],
+)
+@pytest.mark.parametrize("rows", [3, 30_000], ids=["few", "many"])
+def test_an_insert_gives_its_rows_back_whatever_lies_before_the_writers(
+    spark: Any, properties: dict[str, Any], rows: int
+) -> None:
+    made = engine(spark)
+    made.register(
+        "i",
+        pa.table({"id": pa.array([], pa.int64()), "kind": pa.array([], pa.string()), "returning": pa.array([], pa.int32())}),
+        **properties,
+    )
+    result = made.run(
+        f"INSERT INTO i (id, kind) SELECT n, CAST(n % 3 AS varchar) FROM TABLE(sequence(1, {rows})) AS s (n)"
+        ' RETURNING id, upper(kind) AS k, i.id + 1 AS next, old.id AS was, new.id AS is_now, "returning"'
+    )
+    assert result.table is not None
+    assert result.table.column_names == ["id", "k", "next", "was", "is_now", "returning"]
+    found = sorted(tuple(row.values()) for row in result.table.to_pylist())
+    assert found == [(n, str(n % 3), n + 1, None, n, None) for n in range(1, rows + 1)]
+    assert (result.count, result.trace.returned) == (rows, rows)
+    assert "rows returned." in " ".join(str(result).split())
+    assert made.run("SELECT count(*) FROM i").table.column(0).to_pylist() == [rows]
+
+
+def test_what_an_insert_gives_back_is_what_is_stored(spark: Any) -> None:
+    made = engine(spark)
+    made.run("CREATE TABLE stored (c char(4), d decimal(4,1), t timestamp(3), n integer, m varchar)")
+    sql = (
+        "INSERT INTO stored (d, c, n, t) VALUES (1.25, 'ab', 2, TIMESTAMP '2024-01-01 00:00:00.123456'), (NULL, NULL, NULL, NULL)"
+    )
+    result = made.run(f"{sql} RETURNING *")
+    assert result.table is not None
+    wanted = made.run("SELECT * FROM stored").table
+    assert wanted is not None
+    assert sorted(map(repr, result.table.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+    assert result.table.schema == wanted.schema
+
+
+def test_returning_is_no_alias_behind_the_query_of_an_insert(spark: Any) -> None:
+    made = engine(spark)
+    for query in (
+        "SELECT id, v FROM s",
+        "SELECT id, v FROM s x",
+        "SELECT id, v FROM s WHERE id > 0",
+        "(SELECT id, v FROM s)",
+        "TABLE s",
+    ):
+        result = made.run(f"INSERT INTO t {query} RETURNING id")
+        assert result.table is not None
+        assert sorted(result.table.column(0).to_pylist()) == [2, 3, 9]
+    assert made.run("SELECT returning.id FROM s returning").table.num_rows == 3  # type: ignore[union-attr]
+    assert made.run('INSERT INTO t SELECT id, v FROM s AS "returning"').table is None
+
+
+def test_an_insert_of_no_rows_gives_none_back(spark: Any) -> None:
+    result = engine(spark).run("INSERT INTO t SELECT * FROM s WHERE id > 100 RETURNING id")
+    assert result.table is not None
+    assert (result.table.num_rows, result.table.column_names, result.count) == (0, ["id"], 0)
+
+
+def test_an_insert_that_fails_or_is_rolled_back_gives_nothing_back_and_leaves_the_table(spark: Any) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO") as failed:
+        made.run("INSERT INTO t SELECT * FROM s RETURNING 1 / v")
+    assert (failed.value.line, failed.value.column) == (1, 41)
+    assert failed.value.result.table is None
+    rehearsed = made.run("INSERT INTO t SELECT * FROM s RETURNING id", rehearse=True)
+    assert rehearsed.table is not None
+    assert made.run("SELECT count(*) FROM t").table.column(0).to_pylist() == [3]  # type: ignore[union-attr]
+    planned = made.run("INSERT INTO t SELECT * FROM s RETURNING id", dry_run=True)
+    assert planned.table is None
+
+
+@pytest.mark.parametrize(
+    ("returning", "code"),
+    [
+        ("nope", "COLUMN_NOT_FOUND"),
+        ("s.id", "COLUMN_NOT_FOUND"),
+        ("merge_action()", "FUNCTION_NOT_FOUND"),
+        ("count(*)", "EXPRESSION_NOT_SCALAR"),
+        ("", "SYNTAX_ERROR"),
+    ],
+)
+def test_what_an_insert_cannot_give_back_is_refused(spark: Any, returning: str, code: str) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError) as failed:
+        made.run(f"INSERT INTO t SELECT * FROM s RETURNING {returning}")
+    assert (failed.value.code, failed.value.line) == (code, 1)
+    assert made.run("SELECT count(*) FROM t").table.column(0).to_pylist() == [3]  # type: ignore[union-attr]
+
+
+def test_an_insert_that_returns_is_checked_verified_and_explained(spark: Any) -> None:
+    made = engine(spark)
+    result = made.run("INSERT INTO t SELECT * FROM s RETURNING v, id", check=True, verify="duckdb")
+    assert result.table is not None
+    assert result.table.num_rows == 3
+    assert result.verification is not None
+    assert result.verification.state == "agrees"
+    explained = made.run("EXPLAIN (TYPE LOGICAL) INSERT INTO t SELECT * FROM s RETURNING v, id").explained
+    assert explained is not None
+    assert "returning := row(v, id)" in explained
+
+
+def test_behind_an_insert_trino_has_no_returning(spark: Any) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError, match="The option --dialect extended accepts it"):
+        made.run("INSERT INTO t VALUES (1, 2) RETURNING id", dialect="trino")
