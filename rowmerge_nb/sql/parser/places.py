@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Slot", "place"]
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"FOR", "JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "COMMENT", "CUBE", "GROUPING", "ROLLUP"})
+_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE"})
 """Words that the grammar knows so as to refuse them."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
 _TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})
@@ -269,6 +269,12 @@ class _Watching(StatementReader):
         if not self._inserting:
             self._frames[0].relations.append(s.Table(self.changed.span, self.changed))
         return self.changed
+
+    def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
+        if self._inserting and self.changed is not None:
+            # Behind the query of an INSERT its target can be named, and nothing of the query.
+            self._frames[0].relations.append(s.Table(self.changed.span, self.changed))
+        return super().accept_returning()
 
     def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:
         name, alias = super()._aliased_target()
