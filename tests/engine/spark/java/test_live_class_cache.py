@@ -62,14 +62,17 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     directory = made_in(home)
     shutil.copytree(directory, kept)
 
-    # Damaged, and sealed as if it were right: Java dies of it, is started once more without, and the cache is gone.
+    # Damaged, and sealed as if it were right: Java dies of it, is started once more without, and the cache is gone. (A file that
+    # is too short Java 25 notices itself, and starts without it.)
     content = (kept / "classes").read_bytes()
     shutil.rmtree(directory)
     directory.mkdir(mode=0o700)
-    (directory / "classes").write_bytes(content[: len(content) // 3])
+    middle = len(content) // 3
+    (directory / "classes").write_bytes(content[:middle] + bytes(middle) + content[2 * middle :])
     ClassCache(directory.parent, directory.name, 25, Path("/")).seal(directory)
     last = run(STATEMENT, home)
-    assert last[-3:] == ["[2]", "not used", "missing"], "what Java says of its death comes first"
+    assert last[-2:] == ["not used", "missing"]
+    assert last[-3].endswith("[2]"), "what Java says of its death comes first, and not always ends its line"
     assert not directory.exists()
     assert "Java died" in (directory.parent / f"{directory.name}.log").read_text()
     assert not list(home.glob("hs_err*")), "a user's directory gets nothing of it"
