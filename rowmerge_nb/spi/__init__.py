@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import RenameColumn as RenameColumn
     from rowmerge_nb.spi.alterations import RenameTable as RenameTable
     from rowmerge_nb.spi.alterations import SetColumnType as SetColumnType
+    from rowmerge_nb.spi.alterations import SetProperties as SetProperties
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
     from rowmerge_nb.spi.handles import ColumnHandle as ColumnHandle
@@ -120,6 +121,7 @@ _HOMES: Final = {
     "RowChangeParadigm": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
+    "SetProperties": "alterations",
     "TableStatistics": "metadata",
     "Type": "types",
     "UpdatablePageSource": "updatable",

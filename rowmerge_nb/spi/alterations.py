@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
@@ -21,6 +23,7 @@ __all__ = [
     "RenameTable",
     "SetColumnComment",
     "SetColumnType",
+    "SetProperties",
     "SetTableComment",
 ]
 
@@ -86,6 +89,17 @@ class RenameTable:
 
 
 @dataclass(frozen=True)
+class SetProperties:
+    """``SET PROPERTIES``: the properties that are not named stay as they are.
+
+    Args:
+        properties: values by name, as CREATE TABLE has them; None for ``DEFAULT``, the value of a table that was made without the property.
+    """
+
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class SetTableComment:
     """``COMMENT ON TABLE``; None takes the comment away."""
 
@@ -101,5 +115,6 @@ class SetColumnComment:
 
 
 Alteration: TypeAlias = (
-    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable | SetTableComment | SetColumnComment"
+    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable | SetProperties"
+    " | SetTableComment | SetColumnComment"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,12 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
     assert "across catalogs" in refused(engine, "ALTER TABLE one RENAME TO lake.default.one").message
     assert refused(engine, "ALTER TABLE one RENAME TO memory.nowhere.one").code == "SCHEMA_NOT_FOUND"
-    assert "ALTER TABLE SET PROPERTIES is not supported" in refused(engine, "ALTER TABLE one SET PROPERTIES a = 1").message
+    assert "SET AUTHORIZATION is not supported" in refused(engine, "ALTER TABLE one SET AUTHORIZATION you").message
+    assert "EXECUTE is not supported" in refused(engine, "ALTER TABLE one EXECUTE optimize").message
+    error = refused(engine, "ALTER TABLE one SET")
+    assert error.message == "mismatched input '<EOF>'. Expecting: 'AUTHORIZATION', 'PROPERTIES'"
+    error = refused(engine, "ALTER TABLE v SET PROPERTIES paradigm = DEFAULT")
+    assert (error.code, error.message) == ("NOT_SUPPORTED", "Cannot set properties to a view in ALTER TABLE")
     assert "ALTER VIEW is not supported" in refused(engine, "ALTER VIEW v RENAME TO w").message
     error = refused(engine, "ALTER TABLE one")
     assert error.message == "mismatched input '<EOF>'. Expecting: '.', 'ADD', 'ALTER', 'DROP', 'EXECUTE', 'RENAME', 'SET'"
@@ -207,6 +213,121 @@ def refused_undo(engine: Engine) -> RowMergeError:
     with pytest.raises(RowMergeError) as error:
         engine.undo("t")
     return error.value
+
+
+# -- properties -------------------------------------------------------------------------------------------------------
+
+
+def made(engine: Engine, name: str) -> str:
+    shown = engine.run(f"SHOW CREATE TABLE {name}").explained
+    assert shown is not None
+    return shown
+
+
+def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'a')) AS v (id, region)")
+    version = engine.run("UPDATE t SET region = 'c' WHERE id = 3").version_after
+    assert version is not None
+    engine.run("ALTER TABLE t SET PROPERTIES paradigm = CHANGE_ONLY_UPDATED_COLUMNS, bucketed_by = ARRAY['id'], bucket_count = 2")
+    assert "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'" in made(engine, "t")
+    assert "bucket_count = 2" in made(engine, "t")
+    result = engine.run("UPDATE t SET region = 'd' WHERE id = 2")
+    assert result.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    kept = [{"id": 1, "region": "a"}, {"id": 2, "region": "d"}, {"id": 3, "region": "c"}]
+    assert rows(engine, "t") == kept
+    engine.run(
+        "ALTER TABLE t SET PROPERTIES paradigm = DEFAULT, bucketed_by = DEFAULT, bucket_count = DEFAULT, primary_key = 'id'"
+    )
+    assert "bucket" not in made(engine, "t")
+    assert "primary_key = ARRAY['id']" in made(engine, "t")
+    assert refused(engine, "INSERT INTO t VALUES (1, 'e')").code == "CONSTRAINT_VIOLATION"
+    assert rows(engine, "t") == kept
+    engine.restore("t", version)
+    assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("store", "properties", "code", "message", "at"),
+    [
+        ("memory", "paradigm = DEFAULT, colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
+        ("memory", "paradigm = 'NONE'", "INVALID_TABLE_PROPERTY", "'NONE' is not a row change paradigm", "paradigm"),
+        ("memory", "bucket_count = 4", "INVALID_TABLE_PROPERTY", "do not go together", "bucket_count"),
+        ("memory", "partitioned_by = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioned_by"),
+        (
+            "memory",
+            "primary_key = ARRAY['n']",
+            "CONSTRAINT_VIOLATION",
+            "Primary key of 'default.altered' would be repeated",
+            None,
+        ),
+        ("memory", "paradigm = DEFAULT, paradigm = DEFAULT", "SYNTAX_ERROR", "Duplicate property: paradigm", None),
+        ("memory", "primary_key = id + 1", "INVALID_TABLE_PROPERTY", "A table property is a constant", "id + 1"),
+        ("lake", "colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
+        ("lake", "format = 'ORC'", "INVALID_TABLE_PROPERTY", "format can be 'PARQUET'", "format"),
+        ("lake", "format_version = 3", "INVALID_TABLE_PROPERTY", "format_version must be 1 or 2", "format_version"),
+        ("lake", "format_version = 1", "NOT_SUPPORTED", "Cannot downgrade v2 table to v1", "format_version"),
+        ("lake", "location = '/tmp/x'", "NOT_SUPPORTED", "cannot be updated: location", "location"),
+        ("lake", "location = DEFAULT", "NOT_SUPPORTED", "cannot be updated: location", "location"),
+        ("lake", "partitioning = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioning"),
+        ("lake", "partitioning = ARRAY['month(n)']", "INVALID_TABLE_PROPERTY", "month", "partitioning"),
+        ("lake", "isolation_level = 'none'", "INVALID_TABLE_PROPERTY", "isolation_level can be", "isolation_level"),
+        ("lite", "primary_key = ARRAY['n']", "NOT_SUPPORTED", "does not support setting table properties", None),
+        ("pg", "primary_key = ARRAY['n']", "NOT_SUPPORTED", "does not support setting table properties", None),
+    ],
+)
+def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stays(
+    engine: Engine, table: str, store: str, properties: str, code: str, message: str, at: str | None
+) -> None:
+    if properties == "primary_key = ARRAY['n']" and store == "memory":
+        engine.run(f"INSERT INTO {table} VALUES (3, 'a', REAL '1')")
+    before, definition = rows(engine, table), made(engine, table)
+    sql = f"ALTER TABLE {table} SET PROPERTIES {properties}"
+    error = refused(engine, sql)
+    assert error.code == code
+    assert message in error.message
+    if at is not None:
+        assert (error.line, error.column) == (1, sql.index(at, len(f"ALTER TABLE {table} SET")) + 1)
+    assert (rows(engine, table), made(engine, table)) == (before, definition)
+
+
+def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_read_and_changed(engine: Engine) -> None:
+    name = "lake.default.p"
+    engine.run(
+        f"CREATE TABLE {name} (id bigint, region varchar, day date) WITH (partitioning = ARRAY['region', 'bucket(id, 4)'])"
+    )
+    values = ", ".join(f"({i}, '{'ab'[i % 2]}', DATE '2024-02-0{i}')" for i in range(1, 7))
+    engine.run(f"INSERT INTO {name} VALUES {values}")
+    wanted = ("ARRAY['region','bucket(id, 2)','month(day)']", "ARRAY['day']", "DEFAULT", "ARRAY['region','bucket(id, 4)']")
+    for number, partitioning in enumerate(wanted, 10):
+        # Twice the same is no error, and changes nothing.
+        for _ in range(2):
+            engine.run(f"ALTER TABLE {name} SET PROPERTIES partitioning = {partitioning}")
+        shown = re.search("partitioning = (.*)", made(engine, name))
+        assert set(re.findall("'([^']*)'", shown[1] if shown else "")) == set(re.findall("'([^']*)'", partitioning))
+        engine.run(
+            f"""MERGE INTO {name} t USING (VALUES (1, 'x'), (4, 'y'), ({number}, 'z')) AS s (id, region) ON t.id = s.id
+            WHEN MATCHED THEN UPDATE SET region = t.region || s.region
+            WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.region, DATE '2024-03-01')"""
+        )
+        engine.run(f"DELETE FROM {name} WHERE id = {number - 1}")
+    found = [(row["id"], row["region"]) for row in rows(engine, name)]
+    assert found == [(1, "bxxxx"), (2, "a"), (3, "b"), (4, "ayyyy"), (5, "b"), (6, "a"), (13, "z")]
+
+
+def test_an_iceberg_table_of_format_one_becomes_one_whose_rows_can_be_changed(engine: Engine) -> None:
+    name = "lake.default.old"
+    engine.run(f"CREATE TABLE {name} (id bigint, v bigint) WITH (format_version = 1, partitioning = ARRAY['id'])")
+    engine.run(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
+    assert refused(engine, f"UPDATE {name} SET v = 3").code == "NOT_SUPPORTED"
+    engine.run(f"ALTER TABLE {name} SET PROPERTIES partitioning = ARRAY['bucket(id, 2)']")
+    engine.run(f"INSERT INTO {name} VALUES (3, 3)")
+    engine.run(f"ALTER TABLE {name} SET PROPERTIES format_version = DEFAULT, isolation_level = 'snapshot'")
+    engine.run(f"UPDATE {name} SET v = v * 10 WHERE id > 1")
+    assert rows(engine, name) == [{"id": 1, "v": 1}, {"id": 2, "v": 20}, {"id": 3, "v": 30}]
+    assert "format_version = 2" in made(engine, name)
+    assert "isolation_level = 'snapshot'" in made(engine, name)
+    engine.run(f"ALTER TABLE {name} SET PROPERTIES isolation_level = DEFAULT")
+    assert "isolation_level" not in made(engine, name)
 
 
 # -- comments ---------------------------------------------------------------------------------------------------------

@@ -264,6 +264,7 @@ def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
             "%%merge\nCREATE TABLE t (a integer) WITH (|",
             ["bucket_count", "bucketed_by", "paradigm", "partitioned_by", "primary_key"],
         ),
+        ("%%merge\nALTER TABLE t SET PROPERTIES bucket_count = 2, p|", ["paradigm", "partitioned_by", "primary_key"]),
         ("%%merge\nCREATE TABLE t WITH (bucketed_by = ARRAY['a'], bucket_c|) AS SELECT 1 AS a", ["bucket_count"]),
         ("%%merge\nCREATE TABLE lake.main.t (a integer) WITH (pri|", ["primary_key"]),
         ("%%merge\nCREATE TABLE nowhere.main.t (a integer) WITH (|", []),

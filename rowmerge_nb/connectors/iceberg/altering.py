@@ -1,10 +1,13 @@
-"""ALTER TABLE and COMMENT of Iceberg tables: a schema more in the table's metadata. Files stay as they are, and readers go by the ids of fields."""
+"""ALTER TABLE and COMMENT of Iceberg tables: a schema, a partitioning or a property more in the table's metadata.
+
+Files stay as they are: readers go by the ids of fields, and each file knows the partitioning that it was written by.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, FORMAT_VERSION, ISOLATION, transforms_of, written_transform
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
@@ -15,11 +18,14 @@ from rowmerge_nb.spi.alterations import (
     RenameColumn,
     SetColumnComment,
     SetColumnType,
+    SetProperties,
     SetTableComment,
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyiceberg.table import Transaction
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
@@ -29,7 +35,7 @@ __all__ = ["stage_alteration"]
 
 
 def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
-    """Add a change of a table's columns to a transaction of pyiceberg.
+    """Add a change of a table's columns, properties or comments to a transaction of pyiceberg.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for what Iceberg does not allow: a type that is no promotion of the old one, a required new column of a
@@ -42,6 +48,15 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
             transaction.set_properties({COMMENT: alteration.comment})
         elif COMMENT in transaction.table_metadata.properties:
             transaction.remove_properties(COMMENT)
+        return
+    if isinstance(alteration, SetProperties):
+        try:
+            _set_properties(handle, alteration.properties, transaction)
+        except ValueError as error:
+            msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
+            raise ConnectorError(
+                msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties."
+            ) from error
         return
     if isinstance(alteration, AddColumn) and not alteration.column.nullable and handle.snapshot is not None:
         msg = (
@@ -74,6 +89,47 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
         hint = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
         raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint) from error
+
+
+def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+    """Set what was checked before; None is the default."""
+    if "format_version" in properties:
+        version: Any = properties["format_version"] or FORMAT_VERSION
+        if version != transaction.table_metadata.format_version:
+            transaction.upgrade_table_version(version)
+    if "isolation_level" in properties:
+        level = properties["isolation_level"]
+        if level is not None:
+            transaction.set_properties(dict.fromkeys(ISOLATION, str(level).lower()))
+        else:
+            transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
+    if "partitioning" in properties:
+        _set_partitioning(handle, properties, transaction)
+
+
+def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
+    """Have rows that are written from now on placed otherwise: fields that are not named any more go, new ones come behind those that stay."""
+    from pyiceberg.transforms import VoidTransform, parse_transform
+
+    metadata = transaction.table_metadata
+    columns = [ColumnMetadata(field.name, field.type) for field in handle.fields]
+    wanted = {
+        (metadata.schema().find_field(transform.column).field_id, written_transform(transform)): transform.column
+        for transform in transforms_of(properties, columns)
+    }
+    # Tables of format 1 keep the places of what has gone.
+    kept = (
+        field for field in metadata.spec().fields if metadata.format_version > 1 or not isinstance(field.transform, VoidTransform)
+    )
+    there = {(field.source_id, str(field.transform)): field.name for field in kept}
+    with transaction.update_spec() as update:
+        for key, name in there.items():
+            if key not in wanted:
+                update.remove_field(name)
+        for key, column in wanted.items():
+            if key not in there:
+                # The name is Iceberg's: that of a field which has gone may not be used again.
+                update.add_field(column, parse_transform(key[1]))
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:

@@ -28,7 +28,7 @@ from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
@@ -396,7 +396,7 @@ def commit(
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:
-    """Commit a change of a table's columns; arguments and errors as of `commit`, and those of `stage_alteration`."""
+    """Commit a change of a table's columns, properties or comments; arguments and errors as of `commit`, and those of `stage_alteration`."""
     seen = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
         conflict(handle.name, "its columns were altered")
@@ -405,9 +405,15 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 
     def landed(now: TableMetadata) -> bool:
         altered = now.current_schema_id != seen or made.current_schema_id == seen
-        return altered and now.schema() == made.schema() and now.properties.get(COMMENT) == made.properties.get(COMMENT)
+        return altered and _altered_parts(now) == _altered_parts(made)
 
     _commit(handle, transaction, None, asking, landed)
+
+
+def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
+    """Give all of a table that ALTER TABLE and COMMENT change."""
+    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION)]
+    return metadata.schema(), metadata.spec().fields, metadata.format_version, set_here
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:

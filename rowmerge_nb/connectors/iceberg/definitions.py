@@ -10,16 +10,27 @@ from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
     from rowmerge_nb.connectors.shared.transforms import Transform
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
-__all__ = ["COMMENT", "ISOLATION", "TABLE_PROPERTIES", "Definition", "defined_table", "shown_properties"]
+__all__ = [
+    "COMMENT",
+    "FORMAT_VERSION",
+    "ISOLATION",
+    "TABLE_PROPERTIES",
+    "Definition",
+    "check_changes",
+    "defined_table",
+    "shown_properties",
+    "transforms_of",
+    "written_transform",
+]
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
@@ -29,6 +40,9 @@ TABLE_PROPERTIES: Final = {
     "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
 }
 """The table properties that CREATE TABLE accepts."""
+
+FORMAT_VERSION: Final = 2
+"""The format of a table that is made without a word about it."""
 
 ISOLATION: Final = ("write.merge.isolation-level", "write.update.isolation-level", "write.delete.isolation-level")
 """Iceberg's own properties for it; the first one that is set counts here."""
@@ -56,29 +70,63 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
     """
-    given = {name: value for name, value in metadata.properties.items() if value is not None}
-    for name in given:
-        if name not in TABLE_PROPERTIES:
-            msg = f"Catalog 'iceberg' table property '{name}' does not exist"
-            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
-    _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
-    version = given.get("format_version", 2)
-    if version not in {1, 2}:
-        msg = f"format_version must be 1 or 2, not {version}: pyiceberg cannot write tables of other versions"
-        raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
+    given = _checked(metadata.properties)
+    version = given.get("format_version", FORMAT_VERSION)
     properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd"}
     if "isolation_level" in given:
-        level = str(given["isolation_level"]).lower()
-        _check_one_of("isolation_level", level, ("serializable", "snapshot"))
-        properties.update(dict.fromkeys(ISOLATION, level))
+        properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
     schema = schema_of(metadata.columns)
-    columns = {column.name.lower(): (column.name, column.type) for column in metadata.columns}
-    listed = given.get("partitioning") or ()
-    transforms = parse_transforms((listed,) if isinstance(listed, str) else listed, columns, "partitioning")
     location = str(given["location"]).rstrip("/") if given.get("location") else None
-    return Definition(schema, _spec_of(transforms, schema), location, properties)
+    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), location, properties)
+
+
+def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:
+    """Check the properties that a table is to get.
+
+    Args:
+        properties: values by name; None is the default.
+        metadata: the table as it is.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY for what CREATE TABLE would refuse too, NOT_SUPPORTED for what a table keeps for life.
+    """
+    given = _checked(properties)
+    if "location" in properties:
+        msg = "The following properties cannot be updated: location"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", properties=("location",), hint="CREATE TABLE AS makes a table elsewhere.")
+    has = metadata.properties["format_version"]
+    if has > given.get("format_version", has):
+        msg = f"Cannot downgrade v{has} table to v{given['format_version']}"
+        raise AnalysisError(
+            msg, code="NOT_SUPPORTED", properties=("format_version",), hint="Leave the property format_version out."
+        )
+    _spec_of(transforms_of(given, metadata.columns), schema_of(metadata.columns))
+
+
+def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
+    """Give what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
+    listed = properties.get("partitioning") or ()
+    named = {column.name.lower(): (column.name, column.type) for column in columns}
+    return parse_transforms((listed,) if isinstance(listed, str) else listed, named, "partitioning")
+
+
+def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names, and values as far as they say nothing of columns; give those that are set."""
+    for name in properties:
+        if name not in TABLE_PROPERTIES:
+            msg = f"Catalog 'iceberg' table property '{name}' does not exist"
+            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+    given = {name: value for name, value in properties.items() if value is not None}
+    _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
+    version = given.get("format_version", FORMAT_VERSION)
+    if version not in {1, 2}:
+        msg = f"format_version must be 1 or 2, not {version}: pyiceberg cannot write tables of other versions"
+        raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
+    if "isolation_level" in given:
+        _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
+    return given
 
 
 def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -95,7 +143,6 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
     fields: list[PartitionField] = []
     for number, transform in enumerate(transforms):
         source = schema.find_field(transform.column)
-        written = transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
         name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
         if transform.name != "identity" and name in names:
             msg = (
@@ -109,11 +156,16 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
             PartitionField(
                 source_id=source.field_id,
                 field_id=PARTITION_FIELD_ID_START + number,
-                transform=parse_transform(written),
+                transform=parse_transform(written_transform(transform)),
                 name=name,
             )
         )
     return PartitionSpec(*fields)
+
+
+def written_transform(transform: Transform) -> str:
+    """Write a transform as Iceberg's metadata have it, ``bucket[4]``."""
+    return transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
 
 
 def _word(name: str) -> str:

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, defined_table, shown_properties
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
     ROW_ID_TYPE,
@@ -28,6 +28,7 @@ from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, snapshot_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import (
@@ -272,8 +273,10 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.actions.append(lambda: self._tables.truncate(handle, self._transaction.ask))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; former snapshots keep their columns."""
+        """Alter a table with the commit; former snapshots keep their columns, and files the partitioning that they were written by."""
         handle = iceberg_table(table_handle)
+        if isinstance(alteration, SetProperties):
+            check_changes(alteration.properties, self.get_table_metadata(session, handle))
         self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, self._transaction.ask))
 
     # -- schemas --------------------------------------------------------------------------------------------------

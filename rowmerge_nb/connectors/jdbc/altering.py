@@ -16,6 +16,7 @@ from rowmerge_nb.spi.alterations import (
     RenameTable,
     SetColumnComment,
     SetColumnType,
+    SetProperties,
     SetTableComment,
 )
 
@@ -53,6 +54,9 @@ def alteration_sql(
             return [comment_sql(f"TABLE {table}", comment)]
         case SetColumnComment(column=name, comment=comment):
             return [comment_sql(f"COLUMN {table}.{quoted(name)}", comment)]
+        case SetProperties():
+            msg = "This connector does not support setting table properties"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties.")
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:
                 _refuse(store, f"a column {position.value}", "Leave the position out: it becomes the last one.")

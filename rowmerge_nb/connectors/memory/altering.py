@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.tables import by_name, schema_of
+from rowmerge_nb.connectors.memory.tables import by_name, checked_metadata, schema_of
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.alterations import (
@@ -19,6 +19,7 @@ from rowmerge_nb.spi.alterations import (
     RenameTable,
     SetColumnComment,
     SetColumnType,
+    SetProperties,
     SetTableComment,
 )
 
@@ -40,6 +41,7 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
     """Give a table's definition and rows as an alteration makes them.
 
     Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY.
         ConnectorError: NOT_SUPPORTED for a column by which rows are placed, and for a type that has not all values of the old one.
     """
     match alteration:
@@ -59,6 +61,9 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
+        case SetProperties(properties=given):
+            kept = {name: value for name, value in {**metadata.properties, **given}.items() if value is not None}
+            return checked_metadata(replace(metadata, properties=kept)), rows
         case SetTableComment(comment=comment):
             return replace(metadata, comment=comment), rows
         case SetColumnComment(column=name, comment=comment):

@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.memory.reading import RowIdColumn
 from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
+from rowmerge_nb.spi.alterations import SetColumnComment, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
@@ -136,11 +136,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments alone."""
+        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments and properties alone."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
         metadata, changed = altered(handle.metadata, rows, alteration)
-        if isinstance(alteration, SetTableComment | SetColumnComment):
+        if isinstance(alteration, SetTableComment | SetColumnComment | SetProperties):
             # The version is a new one, so that of two who change the table at once the second one learns of it.
             self._replace(handle, rows, metadata=metadata)
             return
@@ -259,12 +259,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         fragments: Collection[bytes] = (),
         metadata: ConnectorTableMetadata | None = None,
     ) -> None:
-        """Make the next version of a table: other data, or that of the handle's version with changes; with other comments, if any."""
+        """Make the next version of a table: other data, or that of the handle's version with changes; with other comments or properties, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
         changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
-        check_content(table.metadata, changed)
+        defined = metadata or table.metadata
+        check_content(defined, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
-        self._transaction.tables[handle.name] = replace(table, metadata=metadata or table.metadata, versions=versions)
+        self._transaction.tables[handle.name] = replace(table, metadata=defined, versions=versions)

@@ -5,6 +5,7 @@ Spark is needed for arguments of CALL only, and of them for those that are not p
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +15,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import (
     CallAnalysis,
@@ -28,8 +29,9 @@ from rowmerge_nb.sql.analyzer.analysis import (
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["CallRun", "CreateTableRun", "DefinitionRun", "DropTableRun", "ListingRun", "make_table"]
@@ -60,18 +62,23 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
-    try:
+    with _placed(analysis.property_spans):
         run.transaction.log.call(
             "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
         )
-    except RowMergeError as error:
-        if isinstance(error, AnalysisError) and error.line is None:
-            # The connector, which raised it, does not know where the property stands.
-            span = next((span for name, span in analysis.property_spans.items() if name in error.properties), None)
-            if span is not None:
-                error.at(span)
-        raise
     return binding
+
+
+@contextmanager
+def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
+    """Tell where a property stands that is wrong: the connector, which says so, does not know."""
+    try:
+        yield
+    except AnalysisError as error:
+        span = next((span for name, span in property_spans.items() if name in error.properties), None)
+        if span is not None and error.line is None:
+            error.at(span)
+        raise
 
 
 @dataclass(kw_only=True)
@@ -119,7 +126,8 @@ class DefinitionRun(StatementRun):
     def _define(self, catalog: str, *rest: str) -> None:
         self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
-        self.transaction.log.call(method, call, lambda _: ".".join(rest))
+        with _placed(self.analysis.property_spans):
+            self.transaction.log.call(method, call, lambda _: ".".join(rest))
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""

@@ -14,6 +14,7 @@ from rowmerge_nb.spi.alterations import (
     RenameTable,
     SetColumnComment,
     SetColumnType,
+    SetProperties,
     SetTableComment,
 )
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -32,7 +33,9 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER TABLE."""
     assert isinstance(statement, st.AlterTable)
     span = context.statement_span(statement.name.span)
-    context.refuse_view(statement.name, "Altering views is not supported")
+    sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
+    context.refuse_view(statement.name, refused)
     found = context.lookup(statement.name)
     if found is None and statement.if_exists:
         name = context.qualified(statement.name, span)
@@ -43,7 +46,15 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     alteration = _Alterations(context, target).of(statement.action)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(
-        context.text, bindings, notices, "ALTER TABLE", target.name, alteration is None, target=target, alteration=alteration
+        context.text,
+        bindings,
+        notices,
+        "ALTER TABLE",
+        target.name,
+        alteration is None,
+        target=target,
+        alteration=alteration,
+        property_spans={} if sets is None else sets.spans,
     )
 
 
@@ -113,6 +124,8 @@ class _Alterations:
                 return self._nullable(action)
             case st.RenameTable():
                 return self._moved(action)
+            case st.SetProperties():
+                return SetProperties(action.properties)
         raise TypeError(action)
 
     def _column(self, name: st.Identifier) -> str:

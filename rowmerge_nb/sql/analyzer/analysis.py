@@ -538,6 +538,7 @@ class DefinitionAnalysis(Analysis):
         view: the view to make.
         target: the table to empty, to alter or to comment on.
         alteration: what is altered.
+        property_spans: where the name of each property stands that is set.
     """
 
     kind: str
@@ -546,6 +547,7 @@ class DefinitionAnalysis(Analysis):
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
     alteration: Alteration | None = None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -109,20 +109,16 @@ class DefinitionReader(MergeReader):
             self.note("'NOT'")
         aliases, columns = self._create_columns()
         comment = self._comment()
-        properties = self._properties()
+        properties, spans = self._properties()
         if columns or not (aliases or self.at("AS")):
             if not columns:
                 self.fail()
-            return st.CreateTable(
-                *self.whole(), name, columns, (), properties, if_not_exists, None, True, self.property_spans, comment
-            )
+            return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None, True, spans, comment)
         self.expect("AS")
-        made = self._create_as(name, aliases, properties, if_not_exists)
-        return made if comment is None else replace(made, comment=comment)
+        made = self._create_as(name, aliases, if_not_exists)
+        return replace(made, properties=properties, property_spans=spans, comment=comment)
 
-    def _create_as(
-        self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
-    ) -> st.CreateTable:
+    def _create_as(self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool) -> st.CreateTable:
         self.note("'('", "'WITH'")
         tree = self.query()
         with_data = True
@@ -130,8 +126,7 @@ class DefinitionReader(MergeReader):
             with_data = self.accept("NO") is None
             self.expect("DATA")
         query = st.Query(*self.whole(), tree)
-        spans = self.property_spans
-        return st.CreateTable(*self.whole(), name, (), aliases, properties, if_not_exists, query, with_data, spans)
+        return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
         """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
@@ -195,23 +190,27 @@ class DefinitionReader(MergeReader):
         comment = None if self.accept("NULL") else self._text()
         return st.CommentOn(*self.whole(), name, column, comment)
 
-    def _properties(self) -> dict[str, Any]:
-        properties: dict[str, Any] = {}
-        self.property_spans: dict[str, st.Span] = {}
+    def _properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
-            return properties
+            return {}, {}
         self.expect("(")
+        assigned = self._assigned_properties()
+        self.expect(")")
+        return assigned
+
+    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Read ``name = value, ...``; give the values, None for DEFAULT, and where each name stands."""
+        properties: dict[str, Any] = {}
+        spans: dict[str, st.Span] = {}
         while True:
             name = self.identifier()
             self.expect("=")
             if name.value in properties:
                 self.error(f"Duplicate property: {name.value}", name.span)
-            self.note("'DEFAULT'")
-            properties[name.value] = self._property_value(self.expression())
-            self.property_spans[name.value] = name.span
+            properties[name.value] = None if self.accept("DEFAULT") else self._property_value(self.expression())
+            spans[name.value] = name.span
             if not self.accept(","):
-                self.expect(")")
-                return properties
+                return properties, spans
 
     def _property_value(self, value: s.Expression) -> Any:
         """A plain Python value: properties are constants, and a bare word (``paradigm = DELETE_ROW_...``) is its own text."""
@@ -259,11 +258,15 @@ class DefinitionReader(MergeReader):
 
     def _alteration(
         self,
-    ) -> st.AddColumn | st.DropColumn | st.RenameColumn | st.RenameTable | st.SetColumnType | st.DropNotNull:
-        if self.at("SET", "EXECUTE"):
-            what = "EXECUTE" if self.at("EXECUTE") else f"SET {self.ahead().word}"
+    ) -> st.AddColumn | st.DropColumn | st.RenameColumn | st.RenameTable | st.SetColumnType | st.DropNotNull | st.SetProperties:
+        if self.at("EXECUTE") or (self.token.word == "SET" and self.ahead().word == "AUTHORIZATION"):
+            what = "EXECUTE" if self.at("EXECUTE") else "SET AUTHORIZATION"
             self._refuse_statement(f"ALTER TABLE {what} is not supported by this engine")
-        word = self.expect("ADD", "ALTER", "DROP", "RENAME").word
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
+        if word == "SET":
+            self.note("'AUTHORIZATION'")
+            self.expect("PROPERTIES")
+            return st.SetProperties(*self._assigned_properties())
         if word == "RENAME" and self.accept("TO"):
             return st.RenameTable(self.table_name())
         self.expect("COLUMN")

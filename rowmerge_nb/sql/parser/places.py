@@ -124,7 +124,7 @@ class _Watching(StatementReader):
         self._frames = [_Frame()]
         self._slots: list[Slot | None] = [None]
         self._lists: Slot | None = None
-        self._inserting = self._calling = self._creating = False
+        self._inserting = self._calling = self._defining = False
         self.words: frozenset[str] = frozenset()
         self.slots: set[Slot] = set()
         self.seen: list[_Frame] | None = None
@@ -180,7 +180,7 @@ class _Watching(StatementReader):
             self.fail()
         if self.token.word == "INSERT":
             self._inserting, self._lists = True, Slot.TARGET_COLUMN
-        self._calling, self._creating = self.token.word == "CALL", self.token.word == "CREATE"
+        self._calling, self._defining = self.token.word == "CALL", self.token.word in {"ALTER", "CREATE"}
         return super().statement()
 
     def table_name(self) -> st.TableName:
@@ -188,7 +188,7 @@ class _Watching(StatementReader):
             self._see()
             self.slots.add(Slot.TABLE if not self._calling else Slot.PROCEDURE)
         name = super().table_name()
-        if self._calling or self._creating:
+        if self._calling or self._defining:
             self.changed = self.changed or name
         return name
 
@@ -199,9 +199,9 @@ class _Watching(StatementReader):
             self.slots.add(Slot.ARGUMENT)
         return super()._call_argument()
 
-    def _properties(self) -> dict[str, Any]:
+    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
         with self._names(Slot.PROPERTY):
-            return super()._properties()
+            return super()._assigned_properties()
 
     def _relation_primary(self) -> s.Relation:
         if self._is_here():

@@ -339,12 +339,20 @@ class DropNotNull:
 
 
 @dataclass(frozen=True)
+class SetProperties:
+    """``SET PROPERTIES name = value, ...``: values by name, None for DEFAULT, and where each name stands."""
+
+    properties: Mapping[str, Any]
+    spans: Mapping[str, Span]
+
+
+@dataclass(frozen=True)
 class AlterTable(Statement):
     """``ALTER TABLE [IF EXISTS] name action``."""
 
     name: TableName
     if_exists: bool
-    action: AddColumn | DropColumn | RenameColumn | RenameTable | SetColumnType | DropNotNull
+    action: AddColumn | DropColumn | RenameColumn | RenameTable | SetColumnType | DropNotNull | SetProperties
 
 
 @dataclass(frozen=True)
