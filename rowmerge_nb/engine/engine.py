@@ -123,6 +123,7 @@ class Engine:
             ConnectorError: what is named in it could not be closed; all else is.
         """
         self._session.closed = True
+        self._runner.transactions.close()
         failures = self._catalogs.close()
         try:
             self._session.stop()
@@ -202,7 +203,8 @@ class Engine:
         checked(version, "version", lambda given: given is None or type(given) is int, "the number of a version, or None")
         catalog, schema, table = self._catalogs.full_name(name)
         memory, found = self._catalogs.memory, SchemaTableName(schema, table)
-        if catalog == "memory" and (version is not None or memory.has_table(found)):
+        alone = self._runner.transactions.current is None
+        if catalog == "memory" and alone and (version is not None or memory.has_table(found)):
             return memory.read(found, version)
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
         result = self.run(f"SELECT * FROM {name}{as_of}")
@@ -315,7 +317,7 @@ class Engine:
         return self._runner.run(sql, self.options.changed(**options), partial(self._again, options=options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
-        """Run several statements, separated by semicolons, each in its own transaction.
+        """Run several statements, separated by semicolons, each in its own transaction unless START TRANSACTION begins one for several.
 
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.

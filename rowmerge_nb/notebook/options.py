@@ -157,7 +157,7 @@ _WIDTHS: Final = (14, 27, 56)
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 STATEMENT: Final = re.compile(
-    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate|alter|call|prepare|execute|deallocate|comment)\b"
+    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate|alter|call|prepare|execute|deallocate|comment|start|commit|rollback)\b"
 )
 
 

@@ -110,6 +110,24 @@ class Connector(ABC):
         """Begin a transaction; each statement has its own."""
         return ConnectorTransactionHandle()
 
+    def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
+        """Begin the transaction of several statements that START TRANSACTION has begun: they read, and see the rows of one version.
+
+        By default it is one like any other, which is right where table handles name the version: the engine asks for each once. A store whose
+        handles do not may raise TRANSACTION_CONFLICT from the reads and from ``commit``.
+        """
+        return self.begin_transaction()
+
+    def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
+        """Give the error of a statement that would write within START TRANSACTION.
+
+        Args:
+            catalog: the catalog's name.
+            kind: the statement's first words: ``"MERGE"``, ``"CREATE TABLE"``, ...
+        """
+        msg = f"Catalog only supports writes using autocommit: {catalog}"
+        return ConnectorError(msg, code="AUTOCOMMIT_WRITE_CONFLICT")
+
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make everything done in the transaction last.
 

@@ -195,6 +195,14 @@ class HiveAcidConnector(Connector):
         """Give what CALL can do: compact, register and unregister tables, clean up."""
         return procedures_of(self)
 
+    def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
+        """Give Trino's error for rows of transactional tables; of definitions that of all connectors."""
+        doing = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
+        if doing is None:
+            return super().refused_in_transaction(catalog, kind)
+        msg = f"{doing} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)"
+        return ConnectorError(msg, code="NOT_SUPPORTED")
+
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def register_table(

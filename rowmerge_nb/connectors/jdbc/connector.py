@@ -155,8 +155,12 @@ class JdbcConnector(Connector):
 
     def begin_transaction(self) -> JdbcTransactionHandle:
         """Begin a transaction."""
+        return self.begun(self.new_transaction())
+
+    def begun(self, transaction: JdbcTransaction) -> JdbcTransactionHandle:
+        """Keep a transaction until it is ended; give its handle."""
         handle = JdbcTransactionHandle(next(self._numbers))
-        self._transactions[handle.number] = self.new_transaction()
+        self._transactions[handle.number] = transaction
         return handle
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:

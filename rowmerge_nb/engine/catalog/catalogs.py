@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
@@ -166,19 +167,22 @@ class Catalogs:
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
 
-    def transaction(self, options: Options, changes: str = "") -> StatementTransaction:
+    def transaction(
+        self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
+    ) -> StatementTransaction:
         """Begin a statement's dealings with connectors.
 
         Args:
             options: how the statement is run.
             changes: the catalog that it changes, whose calls are those that a fault counts; ``""`` for all.
+            explicit: the transaction of several statements in which it reads; None for one of its own.
         """
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
         fault = None if options.fault is None else StatementFault(options.fault, changes)
-        return StatementTransaction(self.connectors, session, self._spark, fault)
+        return StatementTransaction(self.connectors, session, self._spark, fault, explicit)
 
     def tables(
         self,

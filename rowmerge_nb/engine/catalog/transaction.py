@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rowmerge_nb.engine.catalog.call_log import T
+    from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
     from rowmerge_nb.engine.catalog.faulty import StatementFault
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
@@ -48,6 +49,7 @@ class StatementTransaction:
         session: the statement's session.
         spark: gives the Spark session; not called before rows are needed.
         fault: what is to go wrong in the calls of a connector; None for nothing.
+        explicit: the transaction of several statements in which this one reads: its catalogs stay open. None where the statement has its own.
 
     Attributes:
         changed: whether the statement's change is in the store: False before the call that makes it last, None while that call has not
@@ -62,7 +64,9 @@ class StatementTransaction:
         session: ConnectorSession,
         spark: Callable[[], Any],
         fault: StatementFault | None = None,
+        explicit: ExplicitTransaction | None = None,
     ) -> None:
+        self._explicit = explicit
         self.fault = fault
         self.session = session
         self.log = CallLog()
@@ -79,6 +83,8 @@ class StatementTransaction:
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
         """Give a catalog's metadata; its transaction begins with the first call."""
+        if catalog not in self._open and self._explicit is not None:
+            self._open[catalog] = self._explicit.opened(catalog, self._connectors[catalog])
         if catalog not in self._open:
             connector = self._connectors[catalog]
             if self.fault is not None:
@@ -140,6 +146,7 @@ class StatementTransaction:
 
         Once the change is committed nothing can undo it; what goes wrong after that is told in ``notices``.
         """
+        self._give_back()
         target = self._open.get(self.target.catalog) if self.target is not None else None
         if target is not None and self.target is not None:
             given: object = self.lasting("commit", partial(target.connector.commit, target.handle))
@@ -163,6 +170,11 @@ class StatementTransaction:
                 Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}")
             )
 
+    def _give_back(self) -> None:
+        """Leave open what other statements read in too."""
+        if self._explicit is not None:
+            self._open.clear()
+
     def _finished(self) -> bool:
         """Whether a finish call was made, whatever came of it."""
         return any(call.method.startswith("finish_") for call in self.log.calls)
@@ -172,6 +184,7 @@ class StatementTransaction:
 
         That of the target stays as it is where its change is there, or may be.
         """
+        self._give_back()
         if self.changed is not False and self.target is not None:
             self._open.pop(self.target.catalog, None)
         target = self.target.catalog if self.target is not None else ""

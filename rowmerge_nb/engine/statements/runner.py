@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.choices import ExplainFormat, ExplainType, Flow, StatementState
+from rowmerge_nb.engine.catalog.explicit import TransactionManager
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
@@ -21,7 +22,7 @@ from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.statements.asked import wanted_by_condition
 from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
-from rowmerge_nb.engine.statements.naming import target_name
+from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import (
@@ -37,9 +38,27 @@ from rowmerge_nb.errors import (
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.explained import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import (
+    Analysis,
+    ExplainAnalysis,
+    ListingAnalysis,
+    QueryAnalysis,
+    RestoreAnalysis,
+    RowChangeAnalysis,
+)
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
-from rowmerge_nb.sql.tree.statements import Deallocate, Execute, Explain, Prepare, Span, TableName
+from rowmerge_nb.sql.tree.statements import (
+    Call,
+    Commit,
+    Deallocate,
+    Execute,
+    Explain,
+    Prepare,
+    Rollback,
+    Span,
+    StartTransaction,
+    TableName,
+)
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
@@ -61,6 +80,10 @@ if TYPE_CHECKING:
 __all__ = ["StatementRunner"]
 
 
+_READING: Final = (QueryAnalysis, ListingAnalysis, ExplainAnalysis)
+"""What a transaction of several statements may have."""
+
+
 def _as_it_is(result: Result) -> Result:
     return result
 
@@ -77,6 +100,7 @@ class StatementRunner:
         running: the statements that run now, by the tags of their Spark work; what is set there cancels.
         changes: what was changed, so that it can be taken back.
         prepared: the texts of prepared statements by their names.
+        transactions: the transaction of several statements, if there is one.
     """
 
     catalogs: Catalogs
@@ -86,6 +110,7 @@ class StatementRunner:
     running: dict[str, threading.Event] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     prepared: dict[str, str] = field(default_factory=dict)
+    transactions: TransactionManager = field(default_factory=TransactionManager)
 
     def run(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> Result:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
@@ -184,6 +209,33 @@ class StatementRunner:
         kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
         return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.FINISHED))
 
+    def _control(self, statement: StartTransaction | Commit | Rollback) -> Result:
+        """Begin or end a transaction of several statements."""
+        self.session.check_open()
+        if isinstance(statement, StartTransaction):
+            self.transactions.start(statement)
+            kind = "START TRANSACTION"
+        elif isinstance(statement, Commit):
+            self.transactions.commit()
+            kind = "COMMIT"
+        else:
+            self.transactions.rollback()
+            kind = "ROLLBACK"
+        return Result(Trace(statement=statement.text, kind=kind, state=StatementState.FINISHED))
+
+    def _check_transaction(self, statement: Statement, options: Options) -> None:
+        """Refuse what a transaction of several statements does not have."""
+        current = self.transactions.current
+        if current is None:
+            return
+        current.check_open()
+        if isinstance(statement, Call):
+            msg = "Procedures cannot be called within a transaction (use autocommit mode)"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK ends the transaction.")
+        if options.fault is not None:
+            msg = "A fault is put into a statement that has a transaction of its own"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK ends the transaction.")
+
     def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -191,12 +243,19 @@ class StatementRunner:
             options.step("parse")
             with _looking("parse"):
                 statement = parse(text, dialect=options.dialect)
+                if isinstance(statement, StartTransaction | Commit | Rollback):
+                    return self._control(statement)
+            try:
+                self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
                     return self._keep(statement)
-            if not options.dry_run and not isinstance(statement, Explain):
-                # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
-                self.session.start()
-            return self._run_statement(statement, options, begun)
+                if not options.dry_run and not isinstance(statement, Explain):
+                    # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
+                    self.session.start()
+                return self._run_statement(statement, options, begun)
+            except BaseException:
+                self.transactions.failed()
+                raise
         except RowMergeError as error:
             _complete(error, text)
             raise
@@ -251,6 +310,7 @@ class StatementRunner:
                 lambda: begun[-1].transaction.changed if begun else False,
             )
         except RowMergeError as error:
+            self.transactions.failed()
             _complete(error, text)
             raise
 
@@ -277,7 +337,8 @@ class StatementRunner:
         changes: str = "",
     ) -> Result:
         """Run what comes out of an analysis, in a transaction of its own."""
-        transaction = self.catalogs.transaction(options, changes)
+        explicit = self.transactions.current
+        transaction = self.catalogs.transaction(options, changes, explicit)
         tables = self.catalogs.tables(transaction, options.namespace)
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled
@@ -285,6 +346,9 @@ class StatementRunner:
             with quietly(), idle_making.statement(), self.session.adopted():
                 options.step("analyze")
                 analysis = analyzed(transaction, tables)
+                if explicit is not None and not isinstance(analysis, _READING):
+                    catalog = (target_name(analysis) or ("",))[0]
+                    explicit.refuse_write(kind_of(analysis), catalog, self.catalogs.connectors[catalog])
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with _rolled_back_otherwise(transaction):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
@@ -58,6 +58,7 @@ _STATEMENTS: Final = [
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
+_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -235,7 +236,7 @@ class StatementReader(DefinitionReader):
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":
             self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
-        if self.token.word in _PREPARED:
+        if self.token.word in _NOT_EXPLAINED:
             self._refuse_statement(
                 f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
             )
@@ -284,6 +285,44 @@ class StatementReader(DefinitionReader):
         self.expect("PREPARE")
         return st.Deallocate(*self.whole(), self.identifier())
 
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def _start_transaction(self) -> st.StartTransaction:
+        start = self.take().span
+        self.expect("TRANSACTION")
+        levels: list[str] = []
+        accesses: list[str] = []
+        if self.at("ISOLATION", "READ"):
+            self._transaction_mode(levels, accesses)
+            while self.accept(","):
+                self._transaction_mode(levels, accesses)
+        for what, given in (("isolation levels", levels), ("read modes", accesses)):
+            if len(given) > 1:
+                msg = f"Multiple transaction {what} specified"
+                raise AnalysisError(msg, code="INVALID_TRANSACTION_MODE", hint="Leave all but one out.").at(start)
+        return st.StartTransaction(*self.whole(), accesses == ["ONLY"], "".join(levels))
+
+    def _transaction_mode(self, levels: list[str], accesses: list[str]) -> None:
+        if self.expect("ISOLATION", "READ").word == "READ":
+            accesses.append(self.expect("ONLY", "WRITE").word)
+            return
+        self.expect("LEVEL")
+        level = self.expect("READ", "REPEATABLE", "SERIALIZABLE").word
+        if level != "SERIALIZABLE":
+            behind = ("COMMITTED", "UNCOMMITTED") if level == "READ" else ("READ",)
+            level = f"{level}_{self.expect(*behind).word}"
+        levels.append(level)
+
+    def _commit(self) -> st.Commit:
+        self.take()
+        self.accept("WORK")
+        return st.Commit(*self.whole())
+
+    def _rollback(self) -> st.Rollback:
+        self.take()
+        self.accept("WORK")
+        return st.Rollback(*self.whole())
+
 
 READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "MERGE": StatementReader.merge,
@@ -303,4 +342,7 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "PREPARE": StatementReader._prepare,
     "EXECUTE": StatementReader._execute,
     "DEALLOCATE": StatementReader._deallocate,
+    "START": StatementReader._start_transaction,
+    "COMMIT": StatementReader._commit,
+    "ROLLBACK": StatementReader._rollback,
 }

@@ -283,6 +283,29 @@ class Execute(Statement):
 
 
 @dataclass(frozen=True)
+class StartTransaction(Statement):
+    """``START TRANSACTION [mode, ...]``.
+
+    Args:
+        read_only: ``READ ONLY``.
+        isolation: the words of ``ISOLATION LEVEL`` with underscores; ``""`` where none is said.
+    """
+
+    read_only: bool
+    isolation: str
+
+
+@dataclass(frozen=True)
+class Commit(Statement):
+    """``COMMIT [WORK]``."""
+
+
+@dataclass(frozen=True)
+class Rollback(Statement):
+    """``ROLLBACK [WORK]``."""
+
+
+@dataclass(frozen=True)
 class Deallocate(Statement):
     """``DEALLOCATE PREPARE name``."""
 

@@ -12,6 +12,7 @@ from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
 from rowmerge_nb.errors import ConnectorError, checked_path
 
 if TYPE_CHECKING:
+    from rowmerge_nb.connectors.jdbc.handles import JdbcTransactionHandle
     from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.connectors.jdbc.sqlite.store import SqliteStore
 
@@ -56,6 +57,10 @@ class SqliteConnector(JdbcConnector):
     def new_transaction(self) -> SqliteTransaction:
         """Make a transaction."""
         return SqliteTransaction(self.store, create=self._create)
+
+    def begin_explicit_transaction(self) -> JdbcTransactionHandle:
+        """Begin a transaction that notices when what it reads does not stay what it was."""
+        return self.begun(SqliteTransaction(self.store, create=self._create, repeatable=True))
 
     def orphans(self) -> list[Orphan]:
         """List directories of drivers that have died."""

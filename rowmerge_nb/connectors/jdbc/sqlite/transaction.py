@@ -35,11 +35,19 @@ __all__ = ["COUNTED_BYTES", "SMALL_ROWS", "SPLIT_ROWS", "STAGE", "SqliteTransact
 
 
 class SqliteTransaction(JdbcTransaction):
-    """A statement on one connection, which notices commits of others."""
+    """A statement on one connection, which notices commits of others.
 
-    def __init__(self, store: SqliteStore, *, create: bool) -> None:
+    Args:
+        store: the database.
+        create: make the file if it is not there.
+        repeatable: several statements read in it. SQLite keeps no state for them all, as tasks have connections of their own: what they read is
+            right as long as no commit of others comes between.
+    """
+
+    def __init__(self, store: SqliteStore, *, create: bool, repeatable: bool = False) -> None:
         self._store = store
         self._create = create
+        self._repeatable = repeatable
         self._session: Session | None = None
         self._writing = False
         self._version = 0
@@ -52,7 +60,14 @@ class SqliteTransaction(JdbcTransaction):
             writing = not creating and os.access(self._store.path, os.W_OK)
             self._session = self._store.connect(writing=writing, create=creating)
             self._version = self._session.value("PRAGMA data_version")
+        elif self._repeatable:
+            self._check_repeatable(self._session)
         return self._session
+
+    def _check_repeatable(self, session: Session) -> None:
+        if session.value("PRAGMA data_version") != self._version:
+            msg = f"SQLite database {self._store.shown} was changed by another connection since START TRANSACTION"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="ROLLBACK, and read again.")
 
     def writer(self) -> Session:
         """Begin a transaction that writes: from here on others have to wait."""
@@ -221,6 +236,8 @@ class SqliteTransaction(JdbcTransaction):
         Raises:
             ConnectorError: nothing was changed; or, with ``changed=None``, nobody knows.
         """
+        if self._session is not None and self._repeatable:
+            self._check_repeatable(self._session)
         if self._session is not None and self._writing:
             self._session.execute("DROP TABLE IF EXISTS temp.rowmerge_nb_stage", "Committing")
             try:
