@@ -29,7 +29,7 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, docstring, help_text, parse_line, states_of
+from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, OPTIONS, MagicUse, docstring, help_text, parse_line, states_of
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
@@ -267,22 +267,6 @@ _RUN: Final = re.compile(
 )
 """How a text begins whose first statement is run, not explained."""
 _SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
-_WORDS: Final = (
-    "merge",
-    "select",
-    "with",
-    "values",
-    "insert",
-    "update",
-    "delete",
-    "create",
-    "drop",
-    "explain",
-    "show",
-    "describe",
-)
-
-
 _PLANNED: Final = ("explain", "dry-run")
 _RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
 _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -382,10 +366,10 @@ def _command_of(rest: str) -> str:
         return word.lower()
     if word.lower() == "table" and not more.strip():
         near: str | None = "tables"
-    elif not word or _SQL_BEGINS.match(word) or word.lower() in {*_WORDS, "desc"}:
+    elif not word or _SQL_BEGINS.match(word) or word.lower() in FIRST_WORDS:
         return ""
     else:
-        near = nearest(word.lower(), [*COMMANDS, *_WORDS], 0.7)
+        near = nearest(word.lower(), [*COMMANDS, *FIRST_WORDS], 0.7)
         # A misspelled statement: its own error says where.
         if near and near not in COMMANDS:
             return ""

@@ -15,7 +15,18 @@ from typing import Final, NoReturn
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "docstring", "help_text", "parse_line", "states_of"]
+__all__ = [
+    "COMMANDS",
+    "FIRST_WORDS",
+    "OPTIONS",
+    "STATEMENT",
+    "MagicOption",
+    "MagicUse",
+    "docstring",
+    "help_text",
+    "parse_line",
+    "states_of",
+]
 
 
 @dataclass(frozen=True)
@@ -156,9 +167,27 @@ _WIDTHS: Final = (14, 27, 56)
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
-STATEMENT: Final = re.compile(
-    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate|alter|call|prepare|execute|deallocate|comment|start|commit|rollback)\b"
+FIRST_WORDS: Final = (
+    *(
+        "merge",
+        "select",
+        "with",
+        "values",
+        "insert",
+        "update",
+        "delete",
+        "create",
+        "drop",
+        "explain",
+        "show",
+        "desc",
+        "describe",
+        "table",
+    ),
+    *("truncate", "alter", "call", "prepare", "execute", "deallocate", "comment", "start", "commit", "rollback"),
 )
+"""The words with which a statement begins, as the parser has them, whose loading a first cell does not wait for."""
+STATEMENT: Final = re.compile(rf"(?i)(?:{'|'.join(FIRST_WORDS)})\b")
 
 
 @dataclass(frozen=True)

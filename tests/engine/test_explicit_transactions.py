@@ -131,7 +131,7 @@ def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(engine
         engine.run("START TRANSACTION")
         error = refused(engine, sql)
         assert (error.code, error.message) == told, sql
-        assert "COMMIT or ROLLBACK" in str(error.hint)
+        assert "ROLLBACK ends the transaction" in str(error.hint)
         aborted = refused(engine, f"SELECT * FROM {table}")
         assert (aborted.code, aborted.message) == (
             "TRANSACTION_ALREADY_ABORTED",
@@ -156,6 +156,7 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(engine: Engine, tab
     assert (error.code, error.message) == ("TRANSACTION_ALREADY_ABORTED", "Current transaction has already been aborted")
     assert refused(engine, "ROLLBACK").code == "NOT_IN_TRANSACTION"
     engine.run(f"DELETE FROM {table} WHERE id = 1")
+    assert "not begun" in str(engine.run("START TRANSACTION", dry_run=True))
     engine.run("START TRANSACTION")
     error = refused(engine, "CALL memory.system.nothing()")
     assert (error.code, error.message) == (

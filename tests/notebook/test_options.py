@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.notebook.magics import _command_of
 from rowmerge_nb.notebook.options import OPTIONS, STATEMENT, docstring, help_text, parse_line
 from rowmerge_nb.sql.parser.statements import READERS, parse
 
@@ -78,3 +79,4 @@ def test_the_first_word_of_every_statement_begins_one_on_the_line() -> None:
     for word in READERS:
         assert STATEMENT.match(word.lower())
         assert not STATEMENT.match(f"{word}s")
+        assert _command_of(f"{word} x") == ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplicitTransaction", "TransactionManager"]
 
 _AFTERWARDS: Final = (
-    "COMMIT or ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement commits by itself."
+    "ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement commits by itself."
 )
 
 

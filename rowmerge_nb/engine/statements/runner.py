@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -57,13 +57,12 @@ from rowmerge_nb.sql.tree.statements import (
     Rollback,
     Span,
     StartTransaction,
+    Statement,
     TableName,
 )
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rowmerge_nb.engine.catalog.catalogs import Catalogs
     from rowmerge_nb.engine.catalog.catalogs import TableName as QualifiedName
     from rowmerge_nb.engine.catalog.names import StatementTables
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.tree.statements import Identifier, Statement
+    from rowmerge_nb.sql.tree.statements import Identifier
     from rowmerge_nb.trace.trace import AskedRows
 
     Looking = Callable[[StatementRun, RowConditions], AskedRows]
@@ -82,6 +81,13 @@ __all__ = ["StatementRunner"]
 
 _READING: Final = (QueryAnalysis, ListingAnalysis, ExplainAnalysis)
 """What a transaction of several statements may have."""
+
+
+_CONTROLS: Final[Mapping[type[Statement], str]] = {
+    StartTransaction: "START TRANSACTION",
+    Commit: "COMMIT",
+    Rollback: "ROLLBACK",
+}
 
 
 def _as_it_is(result: Result) -> Result:
@@ -209,18 +215,18 @@ class StatementRunner:
         kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
         return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.FINISHED))
 
-    def _control(self, statement: StartTransaction | Commit | Rollback) -> Result:
-        """Begin or end a transaction of several statements."""
+    def _control(self, statement: StartTransaction | Commit | Rollback, options: Options) -> Result:
+        """Begin or end a transaction of several statements; a dry run does neither."""
         self.session.check_open()
+        kind = _CONTROLS[type(statement)]
+        if options.dry_run:
+            return Result(Trace(statement=statement.text, kind=kind, state=StatementState.PLANNED))
         if isinstance(statement, StartTransaction):
             self.transactions.start(statement)
-            kind = "START TRANSACTION"
         elif isinstance(statement, Commit):
             self.transactions.commit()
-            kind = "COMMIT"
         else:
             self.transactions.rollback()
-            kind = "ROLLBACK"
         return Result(Trace(statement=statement.text, kind=kind, state=StatementState.FINISHED))
 
     def _check_transaction(self, statement: Statement, options: Options) -> None:
@@ -244,7 +250,7 @@ class StatementRunner:
             with _looking("parse"):
                 statement = parse(text, dialect=options.dialect)
                 if isinstance(statement, StartTransaction | Commit | Rollback):
-                    return self._control(statement)
+                    return self._control(statement, options)
             try:
                 self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
