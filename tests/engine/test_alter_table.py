@@ -242,6 +242,13 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
     assert "primary_key = ARRAY['id']" in made(engine, "t")
     assert refused(engine, "INSERT INTO t VALUES (1, 'e')").code == "CONSTRAINT_VIOLATION"
     assert rows(engine, "t") == kept
+    # The statement that has changed rows is taken back, and the properties stay.
+    assert "Taken back: UPDATE of 1 row" in str(engine.undo("t"))
+    assert "primary_key = ARRAY['id']" in made(engine, "t")
+    assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "c"]
+    engine.run("COMMENT ON COLUMN t.id IS 'the key'")
+    engine.undo("t")
+    assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "a"]
     engine.restore("t", version)
     assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "c"]
 
@@ -252,6 +259,9 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
         ("memory", "paradigm = DEFAULT, colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
         ("memory", "paradigm = 'NONE'", "INVALID_TABLE_PROPERTY", "'NONE' is not a row change paradigm", "paradigm"),
         ("memory", "bucket_count = 4", "INVALID_TABLE_PROPERTY", "do not go together", "bucket_count"),
+        ("memory", "partitioned_by = 7", "INVALID_TABLE_PROPERTY", "Cannot convert [7] to array(varchar)", "partitioned_by"),
+        ("lake", "partitioning = ARRAY[1]", "INVALID_TABLE_PROPERTY", "to array(varchar)", "partitioning"),
+        ("lake", "format_version = '1'", "INVALID_TABLE_PROPERTY", "not '1'", "format_version"),
         ("memory", "partitioned_by = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioned_by"),
         (
             "memory",
@@ -312,6 +322,21 @@ def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_r
         engine.run(f"DELETE FROM {name} WHERE id = {number - 1}")
     found = [(row["id"], row["region"]) for row in rows(engine, name)]
     assert found == [(1, "bxxxx"), (2, "a"), (3, "b"), (4, "ayyyy"), (5, "b"), (6, "a"), (13, "z")]
+
+
+@pytest.mark.parametrize(("name", "key"), [("lake.default.odd", "partitioning"), ("odd", "partitioned_by")])
+def test_partitions_by_columns_with_odd_names_are_shown_as_they_are_written(engine: Engine, name: str, key: str) -> None:
+    engine.run(f'CREATE TABLE {name} ("odd name" bigint, "Gr""öße" varchar)')
+    engine.run(f"INSERT INTO {name} VALUES (1, 'x'), (2, 'y')")
+    written = f"""{key} = ARRAY['"odd name"', 'truncate("Gr""öße", 1)']"""
+    engine.run(f"ALTER TABLE {name} SET PROPERTIES {written}")
+    assert written in made(engine, name)
+    engine.run(f"""UPDATE {name} SET "Gr""öße" = 'z' WHERE "odd name" = 1""")
+    found = engine.run(f'SELECT * FROM {name} ORDER BY "odd name"').table
+    assert found is not None
+    assert found.to_pylist() == [{"odd name": 1, 'Gr"öße': "z"}, {"odd name": 2, 'Gr"öße': "y"}]
+    error = refused(engine, f"""ALTER TABLE {name} SET PROPERTIES {key} = ARRAY['"no such"']""")
+    assert "names column 'no such', which the table does not have" in error.message
 
 
 def test_an_iceberg_table_of_format_one_becomes_one_whose_rows_can_be_changed(engine: Engine) -> None:

@@ -8,6 +8,7 @@ from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.values import check_column_type, check_partition_type
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -134,14 +135,13 @@ def _buckets(
 
 def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
     """Give the columns that a property names, as they were written when the table was defined."""
-    value = properties.get(name) or ()
-    listed = (value,) if isinstance(value, str) else tuple(value)
+    given = listed_names(properties, name)
     written = {column.name.lower(): column.name for column in columns}
-    missing = [str(column) for column in listed if str(column).lower() not in written]
+    missing = [column for column in given if column.lower() not in written]
     if missing:
         msg = f"{what} columns [{', '.join(missing)}] of {name} not present in schema"
         raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"The columns are: {', '.join(written.values())}.")
-    names = tuple(written[str(column).lower()] for column in listed)
+    names = tuple(written[column.lower()] for column in given)
     if len(set(names)) < len(names):
         msg = f"Table property '{name}' names a column twice: {', '.join(names)}"
         raise AnalysisError(msg, code=_INVALID, properties=(name,))

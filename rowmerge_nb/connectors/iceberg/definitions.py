@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.types import schema_of
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,9 +109,8 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
 
 def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
     """Give what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
-    listed = properties.get("partitioning") or ()
     named = {column.name.lower(): (column.name, column.type) for column in columns}
-    return parse_transforms((listed,) if isinstance(listed, str) else listed, named, "partitioning")
+    return parse_transforms(listed_names(properties, "partitioning"), named, "partitioning")
 
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = given.get("format_version", FORMAT_VERSION)
     if version not in {1, 2}:
-        msg = f"format_version must be 1 or 2, not {version}: pyiceberg cannot write tables of other versions"
+        msg = f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions"
         raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
     if "isolation_level" in given:
         _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
@@ -175,20 +176,20 @@ def _word(name: str) -> str:
 def shown_properties(table: Table) -> dict[str, Any]:
     """Give a table's properties as CREATE TABLE would have them."""
     schema, properties = table.schema(), table.properties
-    listed = []
+    parts = []
     for part in table.spec().fields:
         name, _, width = str(part.transform).partition("[")
         column = schema.find_column_name(part.source_id) or "?"
-        column = column if column.isidentifier() else f'"{column}"'
+        column = column if column.isidentifier() else quoted(column)
         arguments = f"{column}, {width.rstrip(']')}" if width else column
         if name == "void" and table.format_version == 1:
             continue
-        listed.append(column.strip('"') if name == "identity" else f"{name}({arguments})")
+        parts.append(column if name == "identity" else f"{name}({arguments})")
     level = next((properties[name] for name in ISOLATION if name in properties), None)
     return {
         "format": "PARQUET",
         "format_version": table.format_version,
         "location": table.location(),
-        "partitioning": tuple(listed),
+        "partitioning": tuple(parts),
         "isolation_level": level,
     }

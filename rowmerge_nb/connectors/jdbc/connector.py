@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.jdbc.handles import (
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
@@ -271,8 +272,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         if not metadata.columns:
             msg = f"Table '{metadata.name}' has no columns"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
-        listed = metadata.properties.get(PRIMARY_KEY) or ()
-        key = [listed] if isinstance(listed, str) else [str(name) for name in listed]
+        key = listed_names(metadata.properties, PRIMARY_KEY)
         written = {column.name.lower(): column.name for column in metadata.columns}
         missing = [name for name in key if name.lower() not in written]
         if missing or len({name.lower() for name in key}) != len(key):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError, ExecutionError
 from rowmerge_nb.spi.operations import RowChangeParadigm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
@@ -58,17 +59,17 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         )
     properties["paradigm"] = paradigm
     written = {column.name.lower(): column.name for column in metadata.columns}
-    transforms = parse_transforms(_listed(properties, "partitioned_by"), by_name(metadata.columns))
+    transforms = parse_transforms(listed_names(properties, "partitioned_by"), by_name(metadata.columns))
     properties["partitioned_by"] = tuple(map(str, transforms))
     for name in ("bucketed_by", "primary_key"):
-        listed = _listed(properties, name)
-        missing = [column for column in listed if str(column).lower() not in written]
+        names = listed_names(properties, name)
+        missing = [column for column in names if column.lower() not in written]
         if missing:
             msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
             raise AnalysisError(
                 msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"Its columns are: {', '.join(written.values())}."
             )
-        properties[name] = tuple(written[str(column).lower()] for column in listed)
+        properties[name] = tuple(written[column.lower()] for column in names)
         nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
         if nested:
             msg = f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed"
@@ -88,12 +89,6 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
 def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
     """Give columns by lower-case name, as reading partition transforms needs them."""
     return {column.name.lower(): (column.name, column.type) for column in columns}
-
-
-def _listed(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Give a property that lists columns; one alone may be written without ARRAY."""
-    value = properties.get(name) or ()
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:

@@ -38,6 +38,7 @@ _TAKES: Final[Mapping[str, set[str]]] = {
 }
 _FORMS: Final = "column, year(c), month(c), day(c), hour(c), bucket(c, n), truncate(c, n), void(c)"
 _CALL: Final = re.compile(r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*""")
+_QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
 _MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000}
 
@@ -64,9 +65,9 @@ class Transform:
     base: str = ""
 
     def __str__(self) -> str:
-        if self.name == "identity":
-            return self.column
         column = self.column if re.fullmatch(r"\w+", self.column) else quoted(self.column)
+        if self.name == "identity":
+            return column
         return f"{self.name}({column}{'' if self.width is None else f', {self.width}'})"
 
     def apply(self, values: pa.Array) -> pa.Array:
@@ -165,18 +166,19 @@ class _UnfitEntryError(Exception):
 
 
 def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
-    if text.lower() in columns:
-        column, kind = columns[text.lower()]
+    alone = _unquoted(text) if _QUOTED.fullmatch(text) else text
+    if alone.lower() in columns:
+        column, kind = columns[alone.lower()]
         if kind.base in _NESTED:
             _refuse(f": column '{column}' is of type {kind}, by which rows cannot be placed", "Name columns of plain types.")
         return Transform("identity", column, None, kind.base)
     call = _CALL.fullmatch(text)
     if call is None:
-        if re.fullmatch(r"\w+", text):
-            _unknown_column(text, columns)
+        if alone != text or re.fullmatch(r"\w+", text):
+            _unknown_column(alone, columns)
         _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
     name, written, width = call[1].lower(), call[2], int(call[3]) if call[3] else None
-    column = written[1:-1].replace('""', '"') if written.startswith('"') else written
+    column = _unquoted(written) if written.startswith('"') else written
     if name not in {*_TAKES, "void"}:
         _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
     if column.lower() not in columns:
@@ -192,6 +194,10 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
         takes = ", ".join(sorted(_TAKES[name]))
         _refuse(f": {transform} cannot be computed of a column of type {kind}", f"{name} takes: {takes}.")
     return transform
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace('""', '"')
 
 
 def uuid_bytes(values: pa.Array) -> pa.Array:

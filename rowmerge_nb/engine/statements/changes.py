@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Changes"]
 
 UNDO: Final = "UNDO"
+_OF_NO_ROWS: Final = ("ALTER TABLE", "COMMENT")
 MOST: Final = 100
 """So many changes are remembered; a store may keep fewer versions."""
 MOST_SHOWN: Final = 300
@@ -69,7 +70,10 @@ class Changes:
         self._made: list[Change] = []
 
     def note(self, run: StatementRun) -> None:
-        """Remember what a statement has changed, or forget what it has taken back; what may not be there is neither."""
+        """Remember what a statement has changed, or forget what it has taken back; what may not be there is neither.
+
+        ALTER TABLE and COMMENT change no rows: where they make a version, it has what the change before them has left.
+        """
         if run.transaction.changed is not True:
             return
         change = _change_of(run)
@@ -78,6 +82,8 @@ class Changes:
         with self._lock:
             if change.kind == UNDO:
                 self._took_back(change)
+            elif change.kind in _OF_NO_ROWS:
+                self._moved(self._made, change, change.before)
             else:
                 self._made = [*self._made, change][-MOST:]
 
@@ -94,10 +100,13 @@ class Changes:
         taken = next((change for change in reversed(self._made) if is_taken(change)), None)
         if taken is None:
             return
-        kept = [change for change in self._made if change is not taken]
+        self._moved([change for change in self._made if change is not taken], undone, taken.before)
+
+    def _moved(self, made: list[Change], later: Change, left: ConnectorTableVersion | None) -> None:
+        """Keep changes; that of a table that has left a version has the same rows in the one that came later."""
         self._made = [
-            replace(change, after=undone.after) if (change.table, change.after) == (taken.table, taken.before) else change
-            for change in kept
+            replace(change, after=later.after) if (change.table, change.after) == (later.table, left) else change
+            for change in made
         ]
 
 

@@ -12,13 +12,16 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.changes import Change, Changes
     from rowmerge_nb.engine.statements.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
-    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["restore", "undo"]
 
@@ -103,9 +106,14 @@ def _unchanged(change: Change, transaction: StatementTransaction, tables: Statem
         made = None if change.after is None else change.after.version
         there = "it has no version now" if now is None else f"version {now.version} is there now"
         _conflict(change, f"that made version {made}, and {there}", kept=kept)
-    if tuple(target.columns) != tuple(change.columns) or not _has_same_columns(change, target.handle, metadata, session):
+    if _shape(target.columns) != _shape(change.columns) or not _has_same_columns(change, target.handle, metadata, session):
         _conflict(change, "its columns were altered", kept=kept)
     return target
+
+
+def _shape(columns: Sequence[ColumnMetadata]) -> list[tuple[str, Type, bool]]:
+    """Give what makes columns those of a change; comments may come and go."""
+    return [(column.name, column.type, column.nullable) for column in columns]
 
 
 def _has_same_columns(
