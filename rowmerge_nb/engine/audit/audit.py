@@ -334,7 +334,7 @@ def _sources(
     if not is_frame(source):
         return {(): source}
     relation = tree.source if isinstance(tree, t.Merge) else None
-    while isinstance(relation, s.Aliased):
+    while isinstance(relation, s.Aliased | s.Sampled):
         relation = relation.relation
     if not isinstance(relation, s.Table):
         msg = "Which table of the statement the rows of source are is not clear"

@@ -22,6 +22,7 @@ __all__ = [
     "scan_rows",
     "select_size",
     "set_size",
+    "some_of",
     "table_size",
     "tail_size",
     "unknown",
@@ -63,6 +64,11 @@ def scan_rows(table: TableBinding, *, constrained: bool = False) -> KnownRows | 
         return rows.bound if constrained else rows
     most = table.estimated_rows
     return None if most is None else KnownRows(most).bound
+
+
+def some_of(size: Size) -> Size:
+    """Give the size of what is left where some rows may have been dropped."""
+    return lambda: rows.bound if (rows := size()) is not None else None
 
 
 def table_size(table: TableBinding) -> Size:
@@ -107,7 +113,7 @@ def tail_size(size: Size, node: s.QueryNode) -> Size:
     """
     limit, offset = (node.limit if not node.ties else None), node.offset or 0
     if node.ties:
-        return lambda: rows.bound if (rows := size()) is not None else None
+        return some_of(size)
     if limit is None and not offset:
         return size
 

@@ -10,8 +10,9 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, table_size, unknown
+from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.samples import sample_condition
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import table_function
 from rowmerge_nb.sql.analyzer.versions import version_of
@@ -244,6 +245,8 @@ class RelationAnalyzer:
             return self._table(node)
         if isinstance(node, s.Aliased):
             return self._aliased(node, left)
+        if isinstance(node, s.Sampled):
+            return self._sampled(node, left)
         if isinstance(node, s.SubqueryRelation):
             return self._derived(self.query(node.query))
         if isinstance(node, s.Unnest):
@@ -364,6 +367,18 @@ class RelationAnalyzer:
     def _aliased(self, node: s.Aliased, left: tuple[ScopeField, ...] | None) -> RelationResult:
         return self._renamed(self.relation(node.relation, left), node.alias, node.columns, node)
 
+    def _sampled(self, node: s.Sampled, left: tuple[ScopeField, ...] | None) -> RelationResult:
+        condition = sample_condition(self.context, node)
+        result = self.relation(node.relation, left)
+        if condition is None:
+            return result
+        names = ", ".join(e.quote(field.symbol) for field in result.fields)
+        text = f"(SELECT {names} FROM {result.text} WHERE {print_spark(condition)}) AS {self._alias()}"
+        columns = tuple((e.Column(field.type, field.symbol),) * 2 for field in result.fields)
+        tree = None if result.tree is None else q.Selected(result.tree, condition, columns)
+        deterministic = result.deterministic and e.is_deterministic(condition)
+        return replace(result, text=text, binding=None, tree=tree, deterministic=deterministic, size=some_of(result.size))
+
     def _renamed(
         self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
     ) -> RelationResult:
@@ -393,7 +408,9 @@ class RelationAnalyzer:
         reaching = tuple((c, d - 1) for c, d in analyzer.outer)
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
         tree = q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality)
-        return RelationResult(fields, f"{text} AS {self._alias()}({names})", reaching, lateral=lateral, reads=reads, tree=tree)
+        deterministic = all(map(e.is_deterministic, items))
+        text = f"{text} AS {self._alias()}({names})"
+        return RelationResult(fields, text, reaching, deterministic, lateral=lateral, reads=reads, tree=tree)
 
     def _generator(
         self,
@@ -428,6 +445,11 @@ class RelationAnalyzer:
         left = self.relation(node.left)
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
+        if right.lateral and not right.deterministic:
+            # Spark refuses it, but for a left side of one row.
+            said = "What reads the left side of its join cannot depend on chance in this engine"
+            hint = "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10)."
+            self.context.error("NOT_SUPPORTED", said, node.right.span, hint)
         using = node.using or self._natural(node)
         if using:
             return self._using(node, left, right, using)
@@ -450,7 +472,7 @@ class RelationAnalyzer:
     def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
         """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
         right = node.right
-        while isinstance(right, s.Aliased):
+        while isinstance(right, s.Aliased | s.Sampled):
             right = right.relation
         if not isinstance(right, (s.Unnest, s.Lateral)):
             return

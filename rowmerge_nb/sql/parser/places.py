@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Slot", "place"]
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE"})
+_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE"})
 """Words that the grammar knows so as to refuse them."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
 _TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})

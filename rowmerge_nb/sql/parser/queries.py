@@ -323,11 +323,19 @@ class QueryReader(ExpressionReader):
         return side.word
 
     def _sampled(self) -> s.Relation:
+        start = self.index
         relation = self._aliased()
-        if self._sample_follows():
-            self._refuse(self.token.word)
-        self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
-        return relation
+        if not self._sample_follows():
+            self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
+            return relation
+        if self.token.word == "MATCH_RECOGNIZE":
+            self._refuse("MATCH_RECOGNIZE")
+        self.take()
+        kind = self.expect("BERNOULLI", "SYSTEM").word
+        self.expect("(")
+        percentage = self.expression()
+        self.expect(")")
+        return s.Sampled(self.span_from(start), relation, kind, percentage)
 
     def _sample_follows(self) -> bool:
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
