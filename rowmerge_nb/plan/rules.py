@@ -90,11 +90,15 @@ def apply_rules(plan: Output, settings: RuleSettings) -> Output:
     return plan
 
 
+_MOST_BOUND: Final = 10**12
+"""A bound that is higher says nothing."""
+
+
 def estimated_rows(node: PlanNode) -> int | None:
     """Give an upper bound of a node's rows where one is known.
 
     Of a query the bound is the product of its tables' sizes, each time that it names them, which no combination of joins and unions
-    exceeds; where it makes rows out of values, nothing is known.
+    exceeds; where it makes rows out of values, or the product is beyond all tables, nothing is known.
     """
     if isinstance(node, TableScan):
         return node.table.estimated_rows
@@ -114,7 +118,8 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
     rows = [sizes.get(view) for view in reads.views]
     if reads.generates or None in rows:
         return None
-    return prod((max(size or 0, 2) for size in rows), start=reads.written)
+    bound = prod((max(size or 0, 2) for size in rows), start=reads.written)
+    return bound if bound <= _MOST_BOUND else None
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
@@ -123,9 +128,23 @@ def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
     return all(size is not None and size <= rows for size in sizes)
 
 
+def _measured_rows(node: PlanNode) -> int | None:
+    """Give a measure of a node's rows: the bound, or what is likelier where that is the product of tables that are not small.
+
+    Joins of a query have few matches per row, so that it has as many rows as its tables together; it is not taken for small for that.
+    """
+    rows = estimated_rows(node)
+    leaf = chain(node)[-1]
+    if rows is None or rows <= RuleSettings.small_rows or not isinstance(leaf, Source):
+        return rows
+    sizes = {table.view: table.estimated_rows or 0 for table in leaf.tables}
+    together = leaf.reads.written + sum(sizes[view] for view in leaf.reads.views)
+    return max(RuleSettings.small_rows + 1, min(rows, together))
+
+
 def joined_rows(join: Join) -> int | None:
     """Give a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
-    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
+    sides = [_measured_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
 

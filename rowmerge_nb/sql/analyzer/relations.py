@@ -103,6 +103,11 @@ class QueryResult:
             return self.spark
         return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
 
+    def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
+        """Give the query with its columns coerced."""
+        fields = tuple(replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True))
+        return replace(self, fields=fields, spark=self.cast_to(kinds), tree=self.coerced_tree(kinds), rows=None)
+
     def has_row(self, items: Sequence[e.Typed]) -> e.Typed:
         """Give ``(a, b) IN (query)``: true for a row that equals, unknown where one might, since a NULL leaves it open.
 

@@ -63,7 +63,7 @@ def test_a_query_cut_off_by_a_limit_is_not_deterministic():
         ("SELECT x.* FROM numbers", "TABLE_NOT_FOUND", 8),
         ("SELECT *", "COLUMN_NOT_FOUND", 8),
         ("SELECT 1 FROM nowhere", "TABLE_NOT_FOUND", 15),
-        ("WITH RECURSIVE r(n) AS (SELECT 1) SELECT n FROM r", "NOT_SUPPORTED", 1),
+        ("WITH RECURSIVE r AS (SELECT 1 n) SELECT n FROM r", "MISSING_COLUMN_ALIASES", 16),
     ],
 )
 def test_wrong_queries_are_refused_at_their_place(sql, code, column):
