@@ -164,14 +164,3 @@ def test_shapes_that_are_no_recursion_are_refused_at_their_place(
     assert (error.value.code, error.value.message) == (code, message)
     if at is not None:
         assert (error.value.line, error.value.column) == (1, sql.index(at) + 1)
-
-
-def test_a_source_of_many_tables_is_sent_to_few_tasks(engine: Engine) -> None:
-    # The bound of its rows is a product that no table has; Spark was once asked for as many partitions.
-    many = " UNION ALL ".join(
-        "SELECT a.id FROM staff a, staff b, staff c, staff d WHERE a.id = b.id AND b.id = c.id AND c.id = d.id" for _ in range(10)
-    )
-    result = engine.run(
-        f"MERGE INTO staff USING (SELECT DISTINCT id FROM ({many})) AS s ON staff.id = s.id WHEN MATCHED THEN UPDATE SET name = 'z'"
-    )
-    assert result.trace.count == 5

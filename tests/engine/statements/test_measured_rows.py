@@ -1,0 +1,46 @@
+"""How many rows are expected of a source that joins tables: the bound of a join is a product, and what comes out of it mostly is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine
+from rowmerge_nb.engine.statements import row_change
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_join_is_measured_by_its_tables_together(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(spark=spark)
+    for name in ("t", "a", "b"):
+        engine.register(name, pa.table({"id": list(range(30_000)), "v": [0] * 30_000}))
+    seen: list[int | None] = []
+    partitions = row_change._partitions
+
+    def noted(usual: int, rows: int | None) -> int:
+        seen.append(rows)
+        return partitions(usual, rows)
+
+    monkeypatch.setattr(row_change, "_partitions", noted)
+    merge = "MERGE INTO t USING ({}) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1"
+    joined = "SELECT a.id FROM a JOIN b ON a.id = b.id"
+    assert engine.run(merge.format(joined)).trace.count == 30_000
+    assert engine.run(merge.format("SELECT id FROM a")).trace.count == 30_000
+    assert seen == [60_001, 30_000]
+
+
+def test_a_bound_beyond_all_tables_says_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0), (2, 0)) AS v (id, v)")
+    # 2 ** 60 rows at most: Spark was once asked for as many partitions as that takes.
+    many = " UNION ALL ".join(["SELECT a.id FROM t a, t b, t c WHERE a.id = b.id AND b.id = c.id"] * 20)
+    seen: list[int | None] = []
+    partitions = row_change._partitions
+    monkeypatch.setattr(row_change, "_partitions", lambda usual, rows: (seen.append(rows), partitions(usual, rows))[1])
+    result = engine.run(
+        f"MERGE INTO t USING (SELECT DISTINCT id FROM ({many})) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1"
+    )
+    assert (result.trace.count, seen) == (2, [None])
