@@ -20,6 +20,7 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.errors import ConnectorError
     from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
@@ -103,6 +104,15 @@ class FaultyConnector(Connector):
         """Begin a transaction."""
         handle: ConnectorTransactionHandle = self._call("begin_transaction")
         return handle
+
+    def begin_explicit_transaction(self) -> ConnectorTransactionHandle:
+        """Begin a transaction of several statements."""
+        handle: ConnectorTransactionHandle = self._call("begin_explicit_transaction")
+        return handle
+
+    def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
+        """Give the error of the connector that is wrapped."""
+        return self.connector.refused_in_transaction(catalog, kind)
 
     @property
     def commits_in_finish(self) -> bool:  # type: ignore[override]
