@@ -164,3 +164,13 @@ def test_shapes_that_are_no_recursion_are_refused_at_their_place(
     assert (error.value.code, error.value.message) == (code, message)
     if at is not None:
         assert (error.value.line, error.value.column) == (1, sql.index(at) + 1)
+
+
+def test_a_recursion_stands_by_itself(engine: Engine) -> None:
+    within = "SELECT (WITH RECURSIVE t (n) AS (SELECT s.id UNION ALL SELECT n + 1 FROM t WHERE n < 4) SELECT max(n) FROM t) FROM staff s"
+    with pytest.raises(RowMergeError) as error:
+        engine.run(within)
+    assert (error.value.code, error.value.message) == (
+        "NOT_SUPPORTED",
+        "A recursive query cannot read columns of a query around it in this engine",
+    )

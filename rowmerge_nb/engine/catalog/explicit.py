@@ -71,13 +71,9 @@ class ExplicitTransaction:
         """Give a catalog, opened with the first statement that names it."""
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
-                msg = (
-                    "Connector supported isolation level REPEATABLE_READ does not meet requested isolation level SERIALIZABLE:"
-                    " each table is read as it was when it was first named"
-                )
-                raise ConnectorError(
-                    msg, code="UNSUPPORTED_ISOLATION_LEVEL", hint="ROLLBACK, and START TRANSACTION without that level."
-                )
+                msg = "Connector supported isolation level REPEATABLE_READ does not meet requested isolation level SERIALIZABLE"
+                hint = "ROLLBACK, and START TRANSACTION without that level: each table is read as it is when it is first named."
+                raise ConnectorError(msg, code="UNSUPPORTED_ISOLATION_LEVEL", hint=hint)
             handle = connector.begin_explicit_transaction()
             try:
                 metadata = cast("ConnectorMetadata", _RepeatableMetadata(connector.get_metadata(handle)))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["NamedQueries"]
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.analyzer.context import Context
+
+__all__ = ["NamedQueries", "check_columns"]
 
 
 class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
@@ -46,3 +50,15 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
     def __len__(self) -> int:
         """Count the names."""
         return sum(1 for _ in self)
+
+
+def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
+    """Refuse columns of a named query that are not as many as the query has, or that share a name."""
+    if entry.columns and len(entry.columns) != count:
+        said = f"Column alias list has {len(entry.columns)} entries but relation has {count} columns"
+        context.error("MISMATCHED_COLUMN_ALIASES", said, entry.columns[0].span)
+    names = set[str]()
+    for column in entry.columns:
+        if column.value in names:
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.text}' specified more than once", column.span)
+        names.add(column.value)

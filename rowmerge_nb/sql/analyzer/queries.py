@@ -13,8 +13,8 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
-from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.recursion import RECURSION_DEPTH, Recursion, recursion_of
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
+from rowmerge_nb.sql.analyzer.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_rows, values_rows
@@ -24,12 +24,11 @@ from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_orderable, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
 __all__ = ["QueryAnalyzer"]
@@ -49,13 +48,6 @@ class _Output:
     value: e.Typed
     field: ScopeField
     node: s.Node
-
-
-@dataclass(frozen=True)
-class _Analyzed(s.QueryBody):
-    """A query that was analyzed where its name was defined."""
-
-    result: QueryResult
 
 
 @dataclass(frozen=True)
@@ -112,102 +104,24 @@ class QueryAnalyzer(RelationAnalyzer):
             if entry.name.value in entries:
                 said = f"WITH query name '{entry.name.value}' specified more than once"
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
-            analyzer = QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index))
+            seen = NamedQueries(self.named, entries, index)
             recursion = recursion_of(self.context, entry) if recursive else None
             # A query that nothing refers to must be right as well.
-            found = analyzer.query(entry.query) if recursion is None else analyzer._recursion(entry, recursion)
-            self._check_columns(entry, len(found.fields))
-            entries[entry.name.value] = (index, entry if recursion is None else _analyzed(entry, found))
+            if recursion is None:
+                found = self._seeing(entry.query, seen)
+            else:
+                found = recursive_rows(self.context, entry, recursion, seen, self._seeing)
+            check_columns(self.context, entry, len(found.fields))
+            entries[entry.name.value] = (index, entry if recursion is None else analyzed(entry, found))
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
-    def _check_columns(self, entry: s.NamedQuery, count: int) -> None:
-        """Refuse columns of a named query that are not as many as the query has, or that share a name."""
-        if entry.columns and len(entry.columns) != count:
-            said = f"Column alias list has {len(entry.columns)} entries but relation has {count} columns"
-            self.context.error("MISMATCHED_COLUMN_ALIASES", said, entry.columns[0].span)
-        names = set[str]()
-        for column in entry.columns:
-            if column.value in names:
-                self.context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.text}' specified more than once", column.span)
-            names.add(column.value)
-
-    def _recursion(self, entry: s.NamedQuery, recursion: Recursion) -> QueryResult:
-        """Give what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
-
-        As on Trino there are so many steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
-        step would stand in its plan as often as all steps after it name them.
-        """
-        anchor = self._body(recursion.anchor)
-        self._check_columns(entry, len(anchor.fields))
-        kinds = [field.type for field in anchor.fields]
-        levels = [anchor]
-        for _ in range(RECURSION_DEPTH + 1):
-            seen = NamedQueries(self.named, {entry.name.value: (0, _analyzed(entry, levels[-1]))}, 1)
-            found = QueryAnalyzer(self.context, self.parent, seen)._body(recursion.step)
-            self._check_step(recursion.step, found, kinds)
-            levels.append(_apart(found.coerced_to(kinds)))
-        levels[-1] = self._empty(levels[-1])
-        if recursion.distinct:
-            kinds = [instant(kind) for kind in kinds]
-            levels = [level.coerced_to(kinds) for level in levels]
-        symbols = [self.context.symbols.new(field.symbol) for field in anchor.fields]
-        fields = tuple(
-            replace(f, symbol=symbol, type=kind, qualifier=())
-            for f, symbol, kind in zip(anchor.fields, symbols, kinds, strict=True)
-        )
-        texts = []
-        for level in levels:
-            pairs = zip(level.fields, symbols, strict=True)
-            texts.append(
-                f"(SELECT {', '.join(f'{e.quote(old.symbol)} AS {e.quote(new)}' for old, new in pairs)} FROM ({level.spark}))"
-            )
-        text = f"SELECT {'DISTINCT ' if recursion.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
-        reads = e.Reads(
-            tuple(view for level in levels for view in level.reads.views),
-            sum(level.reads.written for level in levels),
-            any(level.reads.generates for level in levels),
-        )
-        return QueryResult(
-            fields,
-            text,
-            tuple(dict.fromkeys(column for level in levels for column in level.reaching)),
-            all(level.deterministic for level in levels),
-            reads=reads,
-        )
-
-    def _again(self, result: QueryResult) -> QueryResult:
-        """Give a query once more, with symbols of its own."""
-        fields = tuple(replace(field, symbol=self.context.symbols.new(field.symbol)) for field in result.fields)
-        renamed = zip(result.fields, fields, strict=True)
-        text = ", ".join(f"{e.quote(old.symbol)} AS {e.quote(new.symbol)}" for old, new in renamed)
-        return replace(result, fields=fields, spark=f"SELECT {text} FROM ({result.spark})", tree=None)
-
-    def _check_step(self, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:
-        """Refuse a step whose rows are not those of the anchor in number or types of columns."""
-        if len(found.fields) != len(kinds):
-            said = f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}"
-            self.context.error("TYPE_MISMATCH", said, node.span)
-        for number, (field, kind) in enumerate(zip(found.fields, kinds, strict=True), 1):
-            if not can_coerce(field.type, kind):
-                said = f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({kind}) at column {number}"
-                self.context.error("TYPE_MISMATCH", said, node.span)
-
-    def _empty(self, level: QueryResult) -> QueryResult:
-        """Give a level that fails where it has a row. The rows are counted first: Spark moves a condition on no column to where there are rows."""
-        said = (
-            f"Recursion depth limit exceeded ({RECURSION_DEPTH}). Use 'max_recursion_depth' session property to modify the limit."
-        )
-        count = e.Column(BIGINT, self.context.symbols.new("count"))
-        failure = e.Apply(BOOLEAN, "fail", (), ("NOT_SUPPORTED", said))
-        counted = e.Apply(BOOLEAN, ">=", (count, e.Constant(BIGINT, "0")))
-        condition = e.Apply(BOOLEAN, "case", (counted, failure, e.Constant(BOOLEAN, "true")))
-        columns = ", ".join(e.quote(field.symbol) for field in level.fields)
-        inner = f"SELECT {columns}, count(*) OVER () AS {e.quote(count.symbol)} FROM ({level.spark})"
-        return replace(level, spark=f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}")
+    def _seeing(self, node: s.QueryBody, seen: NamedQueries) -> QueryResult:
+        """Analyze a query that sees other queries of WITH."""
+        return QueryAnalyzer(self.context, self.parent, seen)._body(node)
 
     def _body(self, node: s.QueryBody) -> QueryResult:
-        if isinstance(node, _Analyzed):
-            return self._again(node.result)
+        if isinstance(node, AnalyzedQuery):
+            return node.again(self.context)
         if isinstance(node, s.QueryNode):
             return self.query(node)
         if isinstance(node, s.Select):
@@ -826,22 +740,6 @@ def _group_keys(keys: tuple[e.Typed, ...], grouping: s.GroupingSets | None) -> s
         return ", ".join(texts)
     sets = (f"({', '.join(dict.fromkeys(texts[place] for place in places))})" for places in grouping.sets)
     return f"GROUPING SETS ({', '.join(sets)})"
-
-
-def _apart(result: QueryResult) -> QueryResult:
-    """Give a query whose values Spark computes before what is made of them.
-
-    It would else put each level's expressions into the next one's, and they would double from level to level. Past a sample, even of all rows,
-    it moves nothing.
-    """
-    columns = ", ".join(e.quote(field.symbol) for field in result.fields)
-    return replace(result, spark=f"SELECT {columns} FROM ({result.spark}) TABLESAMPLE (100 PERCENT)")
-
-
-def _analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
-    """Give a query of WITH that has these rows."""
-    body = _Analyzed(entry.query.span, result)
-    return replace(entry, query=s.QueryNode(entry.query.span, (), body, (), None, None))
 
 
 def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:

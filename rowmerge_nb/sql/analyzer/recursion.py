@@ -1,20 +1,25 @@
-"""Which query of WITH RECURSIVE is recursive: Trino's rules about its shape, and about where its own name may stand."""
+"""WITH RECURSIVE: which of its queries is recursive, by Trino's rules about its shape and about where its own name may stand, and what that comes to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
+from rowmerge_nb.sql.analyzer.relations import QueryResult
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import can_coerce, instant
 
 if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["RECURSION_DEPTH", "Recursion", "recursion_of"]
+__all__ = ["AnalyzedQuery", "Recursion", "analyzed", "recursion_of", "recursive_rows"]
 
-RECURSION_DEPTH: Final = 10
+_DEPTH: Final = 10
 """So many times the step is applied: Trino's ``max_recursion_depth`` where nobody has set it."""
 _INVALID: Final = "INVALID_RECURSIVE_REFERENCE"
 _OUTSIDE: Final = "recursive reference outside of FROM clause of the step relation of recursion"
@@ -59,6 +64,109 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
     if query.limit is not None:
         context.error("INVALID_LIMIT_CLAUSE", "immediate FETCH FIRST / LIMIT clause in recursive query", _limit(query))
     return found
+
+
+def recursive_rows(
+    context: Context,
+    entry: s.NamedQuery,
+    recursion: Recursion,
+    seen: NamedQueries,
+    analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
+) -> QueryResult:
+    """Give what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
+
+    As on Trino there are so many steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
+    step would stand in its plan as often as all steps after it name them.
+
+    Args:
+        context: the statement's state.
+        entry: the query of WITH.
+        recursion: its parts.
+        seen: the queries of WITH that it sees.
+        analyze: analyzes a query that sees such queries.
+    """
+    anchor = analyze(recursion.anchor, seen)
+    check_columns(context, entry, len(anchor.fields))
+    kinds = [field.type for field in anchor.fields]
+    levels = [anchor]
+    for _ in range(_DEPTH + 1):
+        before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
+        found = analyze(recursion.step, before)
+        _check_step(context, recursion.step, found, kinds)
+        levels.append(_apart(found.coerced_to(kinds)))
+    if any(level.reaching for level in levels):
+        said = "A recursive query cannot read columns of a query around it in this engine"
+        context.error("NOT_SUPPORTED", said, entry.span, "Join what it gives with that query.")
+    said = f"Recursion depth limit exceeded ({_DEPTH}). Use 'max_recursion_depth' session property to modify the limit."
+    levels[-1] = levels[-1].empty("NOT_SUPPORTED", said, context.symbols.new("count"))
+    if recursion.distinct:
+        kinds = [instant(kind) for kind in kinds]
+        levels = [level.coerced_to(kinds) for level in levels]
+    symbols = [context.symbols.new(field.symbol) for field in anchor.fields]
+    fields = tuple(
+        replace(field, symbol=symbol, type=kind, qualifier=())
+        for field, symbol, kind in zip(anchor.fields, symbols, kinds, strict=True)
+    )
+    texts = [f"(SELECT {_renamed(level, symbols)} FROM ({level.spark}))" for level in levels]
+    reads = e.Reads(
+        tuple(view for level in levels for view in level.reads.views),
+        sum(level.reads.written for level in levels),
+        any(level.reads.generates for level in levels),
+    )
+    text = f"SELECT {'DISTINCT ' if recursion.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
+    return QueryResult(fields, text, deterministic=all(level.deterministic for level in levels), reads=reads)
+
+
+@dataclass(frozen=True)
+class AnalyzedQuery(s.QueryBody):
+    """A query that was analyzed where its name was defined."""
+
+    result: QueryResult
+
+    def again(self, context: Context) -> QueryResult:
+        """Give it once more, with symbols of its own."""
+        result = self.result
+        symbols = [context.symbols.new(field.symbol) for field in result.fields]
+        fields = tuple(replace(field, symbol=symbol) for field, symbol in zip(result.fields, symbols, strict=True))
+        return replace(result, fields=fields, spark=f"SELECT {_renamed(result, symbols)} FROM ({result.spark})", tree=None)
+
+
+def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
+    """Give a query of WITH that has these rows."""
+    span = entry.query.span
+    return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
+
+
+def _renamed(result: QueryResult, symbols: Sequence[str]) -> str:
+    pairs = zip(result.fields, symbols, strict=True)
+    return ", ".join(f"{e.quote(field.symbol)} AS {e.quote(symbol)}" for field, symbol in pairs)
+
+
+def _columns(result: QueryResult) -> str:
+    return ", ".join(e.quote(field.symbol) for field in result.fields)
+
+
+def _apart(result: QueryResult) -> QueryResult:
+    """Give a query whose values Spark computes before what is made of them.
+
+    It would else put each level's expressions into the next one's, and they would double from level to level. Past a sample, even of all rows,
+    it moves nothing.
+    """
+    return replace(result, spark=f"SELECT {_columns(result)} FROM ({result.spark}) TABLESAMPLE (100 PERCENT)")
+
+
+def _check_step(context: Context, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:
+    """Refuse a step whose rows are not those of the anchor in number or types of columns."""
+    if len(found.fields) != len(kinds):
+        said = f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}"
+        context.error("TYPE_MISMATCH", said, node.span)
+    for number, (field, kind) in enumerate(zip(found.fields, kinds, strict=True), 1):
+        if not can_coerce(field.type, kind):
+            said = (
+                f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({kind})"
+                f" at column {number}"
+            )
+            context.error("TYPE_MISMATCH", said, node.span)
 
 
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:

@@ -108,6 +108,23 @@ class QueryResult:
         fields = tuple(replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True))
         return replace(self, fields=fields, spark=self.cast_to(kinds), tree=self.coerced_tree(kinds), rows=None)
 
+    def empty(self, code: str, message: str, symbol: str) -> QueryResult:
+        """Give the query so that it fails where it has a row.
+
+        The rows are counted first: a condition on no column Spark would move to where there are rows.
+
+        Args:
+            code: the error's code.
+            message: its message.
+            symbol: for their number.
+        """
+        failure = e.Apply(BOOLEAN, "fail", (), (code, message))
+        counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, symbol), e.Constant(BIGINT, "0")))
+        condition = e.Apply(BOOLEAN, "case", (counted, failure, e.Constant(BOOLEAN, "true")))
+        columns = ", ".join(e.quote(field.symbol) for field in self.fields)
+        inner = f"SELECT {columns}, count(*) OVER () AS {e.quote(symbol)} FROM ({self.spark})"
+        return replace(self, spark=f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}")
+
     def has_row(self, items: Sequence[e.Typed]) -> e.Typed:
         """Give ``(a, b) IN (query)``: true for a row that equals, unknown where one might, since a NULL leaves it open.
 
