@@ -40,6 +40,10 @@ and {others} others.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
+- **`TABLESAMPLE SYSTEM`** takes or leaves each row by itself, as BERNOULLI does; Trino takes or leaves whole splits of a table. What reads the left side of its join (UNNEST of its columns, LATERAL) is not sampled, and uses no `random()`: NOT_SUPPORTED,
+  since Spark has no such join.
+- **`WITH RECURSIVE`** takes ten steps at most, Trino's usual `max_recursion_depth`, which cannot be set here. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
+  two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
 """
