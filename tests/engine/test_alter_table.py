@@ -276,7 +276,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
         ("lake", "format = 'ORC'", "INVALID_TABLE_PROPERTY", "format can be 'PARQUET'", "format"),
         ("lake", "format_version = 3", "INVALID_TABLE_PROPERTY", "format_version must be 1 or 2", "format_version"),
         ("lake", "format_version = 1", "NOT_SUPPORTED", "Cannot downgrade v2 table to v1", "format_version"),
-        ("lake", "location = '/tmp/x'", "NOT_SUPPORTED", "cannot be updated: location", "location"),
+        ("lake", "location = 's3://bucket/x'", "NOT_SUPPORTED", "cannot be updated: location", "location"),
         ("lake", "location = DEFAULT", "NOT_SUPPORTED", "cannot be updated: location", "location"),
         ("lake", "partitioning = ARRAY['x']", "INVALID_TABLE_PROPERTY", "'x'", "partitioning"),
         ("lake", "partitioning = ARRAY['month(n)']", "INVALID_TABLE_PROPERTY", "month", "partitioning"),

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
 
 pytestmark = pytest.mark.spark
 
@@ -223,3 +225,34 @@ def test_a_script_reads_in_one_transaction_and_a_closed_engine_ends_it(spark: An
     engine.close()
     assert refused(engine, "COMMIT").code != "NOT_IN_TRANSACTION"
     assert refused(engine, "START TRANSACTION").message
+
+
+class Noting(MemoryConnector):
+    """Notes how its transactions end, and fails in the commit as it is told to."""
+
+    def __init__(self, failure: BaseException | None = None) -> None:
+        super().__init__()
+        self.failure, self.ends = failure, list[str]()
+
+    def commit(self, transaction_handle: Any) -> Any:
+        self.ends.append("commit")
+        if self.failure is not None:
+            raise self.failure
+        return super().commit(transaction_handle)
+
+    def rollback(self, transaction_handle: Any) -> None:
+        self.ends.append("rollback")
+        super().rollback(transaction_handle)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError("gone")])
+def test_nothing_stays_open_whatever_ends_the_commit(failure: BaseException) -> None:
+    transaction = ExplicitTransaction()
+    first, second = Noting(failure), Noting()
+    transaction.opened("first", first)
+    transaction.opened("second", second)
+    with pytest.raises((KeyboardInterrupt, RowMergeError)):
+        transaction.commit()
+    assert first.ends == ["commit", "rollback"]
+    # An interrupt ends the commits, an error of one catalog only its own.
+    assert second.ends == (["rollback"] if isinstance(failure, KeyboardInterrupt) else ["commit"])

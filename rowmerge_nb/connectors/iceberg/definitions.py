@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.connectors.shared.transforms import parse_transforms
+from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
-    from rowmerge_nb.connectors.shared.transforms import Transform
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
 __all__ = [
@@ -179,12 +177,10 @@ def shown_properties(table: Table) -> dict[str, Any]:
     parts = []
     for part in table.spec().fields:
         name, _, width = str(part.transform).partition("[")
-        column = schema.find_column_name(part.source_id) or "?"
-        column = column if column.isidentifier() else quoted(column)
-        arguments = f"{column}, {width.rstrip(']')}" if width else column
         if name == "void" and table.format_version == 1:
             continue
-        parts.append(column if name == "identity" else f"{name}({arguments})")
+        column = schema.find_column_name(part.source_id) or "?"
+        parts.append(str(Transform(name, column, int(width.rstrip("]")) if width else None)))
     level = next((properties[name] for name in ISOLATION if name in properties), None)
     return {
         "format": "PARQUET",

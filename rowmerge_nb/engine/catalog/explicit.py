@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from rowmerge_nb.engine.catalog.transaction import OpenCatalog
+from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 
 if TYPE_CHECKING:
@@ -101,8 +102,11 @@ class ExplicitTransaction:
         raise error
 
     def abort(self) -> None:
-        """Give up what is open, after a failure."""
+        """Give up what is open, after a failure; an interrupt waits until it is."""
         self.aborted = True
+        to_its_end(self._roll_back)
+
+    def _roll_back(self) -> None:
         while self._open:
             _, opened = self._open.popitem()
             with suppress(Exception):
@@ -111,14 +115,17 @@ class ExplicitTransaction:
     def commit(self) -> None:
         """End all catalogs' transactions; what is raised first is raised when all have been ended."""
         failures: list[tuple[str, Exception]] = []
-        while self._open:
-            catalog, opened = self._open.popitem()
-            try:
-                opened.connector.commit(opened.handle)
-            except Exception as error:  # noqa: BLE001 - the others are ended all the same; it is raised below
-                failures.append((catalog, error))
-                with suppress(Exception):
-                    opened.connector.rollback(opened.handle)
+        try:
+            for catalog, opened in list(self._open.items()):
+                try:
+                    opened.connector.commit(opened.handle)
+                except Exception as error:  # noqa: BLE001 - the others are ended all the same; it is raised below
+                    failures.append((catalog, error))
+                else:
+                    del self._open[catalog]
+        finally:
+            # What could not be committed, or was not before an interrupt came.
+            to_its_end(self._roll_back)
         if failures:
             catalog, first = failures[0]
             if isinstance(first, RowMergeError):

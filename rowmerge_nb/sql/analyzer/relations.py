@@ -7,15 +7,16 @@ from dataclasses import field as defaulted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.samples import sample_condition
+from rowmerge_nb.sql.analyzer.samples import sample_ratio
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import table_function
 from rowmerge_nb.sql.analyzer.versions import version_of
+from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
@@ -390,16 +391,18 @@ class RelationAnalyzer:
         return self._renamed(self.relation(node.relation, left), node.alias, node.columns, node)
 
     def _sampled(self, node: s.Sampled, left: tuple[ScopeField, ...] | None) -> RelationResult:
-        condition = sample_condition(self.context, node)
+        ratio = sample_ratio(self.context, node)
         result = self.relation(node.relation, left)
-        if condition is None:
+        if ratio == 1:
             return result
         names = ", ".join(e.quote(field.symbol) for field in result.fields)
-        text = f"(SELECT {names} FROM {result.text} WHERE {print_spark(condition)}) AS {self._alias()}"
+        # Plain text for every row: a comparison of SQL's would look for NaN.
+        text = f"(SELECT {names} FROM {result.text} WHERE rand() < {ratio!r}D) AS {self._alias()}"
         columns = tuple((e.Column(field.type, field.symbol),) * 2 for field in result.fields)
+        chance = e.Apply(DOUBLE, "function", (), overloads("random")[0])
+        condition = e.Apply(BOOLEAN, "<", (chance, e.Constant(DOUBLE, repr(ratio))))
         tree = None if result.tree is None else q.Selected(result.tree, condition, columns)
-        deterministic = result.deterministic and e.is_deterministic(condition)
-        return replace(result, text=text, binding=None, tree=tree, deterministic=deterministic, size=some_of(result.size))
+        return replace(result, text=text, binding=None, tree=tree, deterministic=False, size=some_of(result.size))
 
     def _renamed(
         self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
