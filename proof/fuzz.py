@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
 STORES: Final = ("memory", "hive", "sqlite")
-FORMS: Final = ("tasks", "paged", "large", "spark")
+FORMS: Final = ("tasks", "paged", "large", "partitioned", "spark")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
 """A run ends early that has found so many: then it is not the statements, the engine is gone."""
@@ -290,7 +290,9 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
 
     off = frozenset({"change_in_task"} if form == "spark" else ())
     if store == "memory":
-        sizes = {"paged": RuleSettings(small_rows=0), "large": RuleSettings(small_rows=0, one_task_bytes=0)}
+        large = RuleSettings(small_rows=0, one_task_bytes=0)
+        partitioned = replace(large, source_bytes=0, packed_bytes=0)
+        sizes = {"paged": RuleSettings(small_rows=0), "large": large, "partitioned": partitioned}
         return EngineUnderTest(Engine(cores=2, rule_settings=sizes.get(form)), flow, off)
     from proof.engines.stores import StoreUnderTest
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector

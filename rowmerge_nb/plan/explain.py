@@ -328,6 +328,8 @@ def _form(node: MergeWriter) -> tuple[str, ...]:
         return ()
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
+    if form.partitioned:
+        return (f"What is below it runs on pages, in tasks that get the rows of both sides by their keys: {form.partitioned}",)
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
     if not form.many_tasks or join_of(node) is None:
         return (f"What is below it runs in {reading} the target, on pages",)

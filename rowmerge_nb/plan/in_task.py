@@ -1,4 +1,4 @@
-"""Which plans are executed in the task that reads the target, on pages, and why others are not."""
+"""Which plans are executed on pages, in which tasks, and why others are not."""
 
 from __future__ import annotations
 
@@ -61,14 +61,15 @@ def form_of(
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
-    return _replicated(join, source, settings)
+    return _in_many_tasks(join, source, settings)
 
 
-def _replicated(join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
+def _in_many_tasks(join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
+    """Give every task all of the source, or where that is too much the rows of some keys of both sides."""
     if not join.key_columns:
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
-        return PhysicalForm("nobody knows how large the source is")
+        return PhysicalForm(partitioned="nobody knows how large the source is")
     size, most = source * _width_of(join.right), settings.source_bytes
     packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
     if size <= packed:
@@ -81,7 +82,7 @@ def _replicated(join: Join, source: int | None, settings: RuleSettings) -> Physi
     else:
         return PhysicalForm(many_tasks=True)
     how, bound, name = said
-    return PhysicalForm(f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})")
+    return PhysicalForm(partitioned=f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})")
 
 
 def without_mark(node: PlanNode) -> PlanNode:

@@ -466,18 +466,20 @@ class PhysicalForm:
     """What executes the nodes from the scan of the target to the processor.
 
     Args:
-        by_spark: why Spark's operators have to; ``""`` where the task does it all that reads the target.
+        by_spark: why Spark's operators have to; ``""`` where tasks do it all on pages.
         many_tasks: there are many such tasks, each of which has its splits of the target and all of a MERGE's source; else there is one.
         paged: a MERGE that has one task goes through the target page by page; else it holds the target as a whole.
+        partitioned: why the rows of both sides go to tasks by their keys; ``""`` where they do not.
     """
 
     by_spark: str = ""
     many_tasks: bool = False
     paged: bool = False
+    partitioned: str = ""
 
     @property
     def in_task(self) -> bool:
-        """One task does it all, on pages."""
+        """Tasks do it all, on pages."""
         return not self.by_spark
 
 

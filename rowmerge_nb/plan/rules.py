@@ -50,7 +50,7 @@ class RuleSettings:
         off: names of the rules that are not to be applied.
         few_tasks_rows: so many rows Spark's operators change in few tasks.
         source_bytes: a source of at most so many bytes is read by every task that reads the target, where each can read it by itself; None
-            for an eighth of the machine's memory, shared by the tasks that run at the same time.
+            for an eighth of the machine's memory, shared by the tasks that run at the same time. Above it both sides are sent by their keys.
         packed_bytes: a source of at most so many bytes is sent to these tasks, where one task must read it; none larger than ``source_bytes``.
         one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
 
@@ -278,9 +278,10 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
 
 
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
-    """Execute all from the scan of the target to the processor in the task that reads it, on pages, where that is possible.
+    """Execute all from the scan of the target to the processor in tasks, on pages, where that is possible.
 
-    An UPDATE or DELETE of any size, and a MERGE whose source a task can have as a whole, of expressions that pages can be asked for.
+    An UPDATE or DELETE of any size, and a MERGE by equal columns, of expressions that pages can be asked for. These are the tasks that read
+    the target, unless a task cannot have a MERGE's source as a whole.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     if writer is None:
@@ -291,6 +292,8 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     form = form_of(chain(writer.source), join, rows, settings, lambda query: most_rows(query.reads, writer.tables))
 
     def choose(node: PlanNode) -> PlanNode:
+        if isinstance(node, Join) and form.partitioned:
+            return replace(node, distribution="PARTITIONED", replicate_target=False)
         if isinstance(node, Join) and (form.many_tasks or form.paged):
             return replace(node, distribution="REPLICATED", replicate_target=False)
         return replace(node, form=form) if isinstance(node, MergeWriter) else node

@@ -11,6 +11,7 @@ from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageQuery
+from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
     ReplicatedSource,
@@ -18,6 +19,7 @@ from rowmerge_nb.engine.tasks.replicated import (
     UnmatchedRows,
     UnmatchedWriterPass,
 )
+from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
@@ -38,7 +40,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["assigned_column", "join_task", "names_of", "page_expression", "replicated_tasks", "row_task", "source_schema"]
+__all__ = [
+    "assigned_column",
+    "join_task",
+    "names_of",
+    "page_expression",
+    "partitioned_tasks",
+    "replicated_tasks",
+    "row_task",
+    "source_schema",
+]
 
 
 def row_task(
@@ -136,6 +147,37 @@ def replicated_tasks(
     if exchange is None:
         return joined, UnmatchedPass(tasks, unmatched, above)
     return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange)
+
+
+def partitioned_tasks(
+    node: MergeProcessor,
+    join: Join,
+    scans: tuple[ScanPass, ScanPass | None],
+    tasks: tuple[int, int],
+    partitions: int,
+    above: MergePass,
+    context: LoweringContext,
+) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask]:
+    """Give the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
+
+    Args:
+        node: what is below the writer or its exchange.
+        join: the join below.
+        scans: what reads the target, and the source; None where the source's rows arrive.
+        tasks: how many tasks read the target, and the source.
+        partitions: how many tasks join.
+        above: the passes from MarkDistinct to the sink, or to the exchange.
+        context: with which the plan is lowered.
+    """
+    target, source = scans
+    read = source_schema(join).append(pa.field(POSITION, pa.int64()))
+    lefts, rights = zip(*join.key_columns, strict=True)
+    full = join.type is JoinType.FULL
+    return (
+        PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, alone=full),
+        PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, alone=True),
+        PartitionedJoinTask(target.schema, read, _key_join(join, context), _channels(node, above, context), above),
+    )
 
 
 def source_schema(join: Join) -> pa.Schema:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.engine.spark.in_task import join_task, replicated_tasks, row_task, source_schema
+from rowmerge_nb.engine.spark.in_task import join_task, partitioned_tasks, replicated_tasks, row_task, source_schema
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import (
@@ -25,6 +25,7 @@ from rowmerge_nb.engine.tasks.exchange import (
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
+from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
@@ -73,6 +75,8 @@ WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
 SMALL_ROWS = 10_000
 """Up to here one writer takes all rows of an INSERT."""
+PARTITION_ROWS = 4_000_000
+"""Of so many rows of the target there is a task more that joins those of its keys: it goes through them, so it need not hold them."""
 
 
 class Tables(Protocol):
@@ -343,7 +347,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 def _in_task(
     form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
 ) -> Any:
-    """Execute all from the scan to the processor in the tasks that read the target; where it is one task, writers included."""
+    """Execute all from the scan to the processor on pages; where it is one task, writers included."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
     writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause, context.keeping)
@@ -352,6 +356,12 @@ def _in_task(
     above = merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
+    if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
+        joined, task = _partitioned(processor, join, above, context)
+        if exchange is None:
+            return tables.outcome_of(joined, task)
+        changed = tables.in_tasks(joined, task, above.exchanged, tells=True)
+        return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
@@ -424,14 +434,37 @@ def _replicated(
     return tables.outcome_of(sent, unmatched)
 
 
-def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+def _partitioned(
+    processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
+) -> tuple[Any, PartitionedJoinTask]:
+    """Give the rows of both sides of a MERGE, sent to tasks by their keys, and what such a task does with them."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tables = context.tables
+    target = _narrowed_target(processor, join, context)
+    scan, rows = _source_rows(join.right, context)
+    tasks = (len(target.splits), 0 if scan is None else len(scan.splits))
+    partitions = max(context.partitions, -(-(estimated_rows(join.left) or 0) // PARTITION_ROWS))
+    left, right, joining = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
+    cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
+    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(quote, IN_ORDER))
+    return sent, joining
+
+
+def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
+    """Give what reads the source in many tasks, and a row for each of them; or None and the rows of a query, as Spark has them."""
     node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
-        return source, context.tables.split_numbers(1)
+        return source, context.tables.split_numbers(len(source.splits))
     names = [quote(symbol.name) for symbol in node.outputs]
-    return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names))).coalesce(1)
+    return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names)))
+
+
+def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
+    """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+    source, rows = _source_rows(node, context)
+    return source, rows.coalesce(1) if source is None else context.tables.split_numbers(1)
 
 
 def _task_count(target: ScanPass, context: LoweringContext) -> int:

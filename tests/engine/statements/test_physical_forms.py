@@ -1,4 +1,4 @@
-"""A row change is the same whatever executes it: one task, many tasks with the whole source each, or Spark's operators."""
+"""A row change is the same whatever executes it: one task, many tasks with the whole source or with that of their keys, or Spark."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ FORMS = {
     "one task, paged": (LARGE, frozenset()),
     "many tasks": (replace(LARGE, one_task_bytes=0), frozenset()),
     "many tasks, to writers": (replace(LARGE, one_task_bytes=0), frozenset()),
+    "by keys": (replace(LARGE, one_task_bytes=0, source_bytes=0, packed_bytes=0), frozenset()),
+    "by keys, to writers": (replace(LARGE, one_task_bytes=0, source_bytes=0, packed_bytes=0), frozenset()),
     "spark": (RuleSettings(), BY_SPARK),
     "spark, large": (LARGE, BY_SPARK),
 }
@@ -33,6 +35,8 @@ SAID = {
     "one task, paged": "runs in the task that reads the target",
     "many tasks": "runs in the tasks that read the target",
     "many tasks, to writers": "runs in the tasks that read the target",
+    "by keys": "runs on pages, in tasks that get the rows of both sides by their keys",
+    "by keys, to writers": "runs on pages, in tasks that get the rows of both sides by their keys",
     "spark": None,
     "spark, large": None,
 }
@@ -80,7 +84,7 @@ MERGES = {
 
 def made(spark: Any, form: str, source: pa.Table = SOURCE, properties: str = "", **options: Any) -> Engine:
     settings, off = FORMS[form]
-    if form == "many tasks, to writers" and "partitioned_by" not in properties:
+    if form.endswith("to writers") and "partitioned_by" not in properties:
         properties = f"WITH ({', '.join([*re.findall(r'[(](.*)[)]', properties), PARTITIONED])})"
     engine = Engine(spark=spark, rule_settings=settings, dialect="extended", **options)
     engine.options = engine.options.changed(rules_off=off)
@@ -114,6 +118,7 @@ def test_all_forms_leave_the_same_rows_and_tell_the_same(spark: Any, name: str, 
     found = {form: seen(made(spark, form, properties=properties, era=era), MERGES[name]) for form in FORMS}
     assert found["one task"] == found["spark"]
     assert found["one task, paged"] == found["many tasks"] == found["many tasks, to writers"] == found["spark, large"]
+    assert found["by keys"] == found["by keys, to writers"] == found["spark, large"]
     assert found["one task"]["rows"] == found["many tasks"]["rows"]
 
 
@@ -129,7 +134,8 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     text = str(engine.run("EXPLAIN MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
-    assert "the source, about 0 MiB, is not read by every task: that is done up to 0 MiB (source_bytes)" in text
+    said = f"{SAID['by keys']}: the source, about 0 MiB, is not read by every task: that is done up to 0 MiB (source_bytes)"
+    assert said in text
     assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
 
 
@@ -149,9 +155,9 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
     if source in {"s", "arrow s"}:
         assert "What is below it runs in the tasks that read the target, each of which gets all of the source, on pages" in text
     elif source == "spark_frame s":
-        assert "nobody knows how large the source is" in text
+        assert f"{SAID['by keys']}: nobody knows how large the source is" in text
     else:
-        assert "the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)" in text
+        assert f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)" in text
     assert engine.run(statement, namespace=frames).count == 3
 
 
@@ -296,18 +302,18 @@ def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str) -> No
         "SELECT id, v FROM big LIMIT 4000",
     ],
 )
-@pytest.mark.parametrize("form", ["many tasks", "many tasks, to writers"])
-def test_a_source_that_is_another_at_every_reading_is_packed_once_for_both_stages(spark: Any, query: str, form: str) -> None:
+@pytest.mark.parametrize("form", ["many tasks", "many tasks, to writers", "by keys", "by keys, to writers"])
+def test_a_source_that_is_another_at_every_reading_is_read_once(spark: Any, query: str, form: str) -> None:
     engine = made(spark, form)
     engine.register("big", pa.table({"id": range(200_000), "v": [0] * 200_000}))
-    placed = "WITH (bucketed_by = ARRAY['id'], bucket_count = 2)" if form == "many tasks, to writers" else ""
+    placed = "WITH (bucketed_by = ARRAY['id'], bucket_count = 2)" if form.endswith("to writers") else ""
     engine.run(f"CREATE TABLE b {placed} AS SELECT id, v FROM big WHERE id % 2 = 0")
     result = engine.run(
         f"MERGE INTO b USING (SELECT * FROM ({query}) q ORDER BY v % 7) s ON b.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
         "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
     )
     told = str(engine.run("EXPLAIN MERGE INTO b USING (SELECT id, v FROM big) s ON b.id = s.id WHEN MATCHED THEN DELETE"))
-    assert "each of which gets all of the source" in told
+    assert SAID[form] in told
     assert ("each writer takes" in told) is (form == "many tasks, to writers")
     ids = engine.table("b").column("id").to_pylist()
     assert len(ids) == len(set(ids)) == 100_000 + result.trace.unmatched
@@ -368,11 +374,11 @@ MOVES = {
 }
 
 
-def placed(spark: Any, place: str, folder: Path, **options: Any) -> Engine:
+def placed(spark: Any, place: str, folder: Path, form: str = "many tasks", **options: Any) -> Engine:
     """Make a table of several files whose rows have places, and a source of which some rows are new, and some have no key."""
     store = place.partition(",")[0]
     catalog = "memory" if store == "memory" else "c"
-    engine = Engine(spark=spark, catalog=catalog, dialect="extended", rule_settings=replace(LARGE, one_task_bytes=0), **options)
+    engine = Engine(spark=spark, catalog=catalog, dialect="extended", rule_settings=FORMS[form][0], **options)
     if catalog == "c":
         engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](folder))
     engine.run(f"CREATE TABLE t (id integer, v bigint, part varchar) {PLACED[place]}")
@@ -388,15 +394,16 @@ def placed(spark: Any, place: str, folder: Path, **options: Any) -> Engine:
 
 
 @pytest.mark.parametrize(("place", "era"), [(place, ERAS[number % 2]) for number, place in enumerate(PLACED)])
+@pytest.mark.parametrize("form", ["many tasks", "by keys"])
 def test_tasks_that_join_send_the_same_rows_to_the_same_writers_as_spark(
-    spark: Any, tmp_path: Path, place: str, era: str
+    spark: Any, tmp_path: Path, form: str, place: str, era: str
 ) -> None:
     """Of one table both forms tell the same, and two tables that go on in either form have the same rows in the end."""
-    tasks, by_spark = (placed(spark, place, tmp_path / form, era=era) for form in ("tasks", "spark"))
+    tasks, by_spark = (placed(spark, place, tmp_path / name, form, era=era) for name in ("tasks", "spark"))
     for name, move in MOVES.items():
         rehearsed = where_rows_go(tasks.run(move, trace="full", rehearse=True, rules_off=BY_SPARK))
         found = where_rows_go(tasks.run(move, trace="full"))
-        assert found.pop("replicated"), name
+        assert found.pop("replicated") is (form == "many tasks"), name
         assert not rehearsed.pop("replicated"), name
         assert found == rehearsed, name
         assert found["matched"][0] > 0, name
@@ -534,7 +541,7 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
     assert all(rows == shown["one task"] for rows in shown.values())
 
 
-@pytest.mark.parametrize("form", ["one task", "one task, paged", "many tasks", "many tasks, to writers"])
+@pytest.mark.parametrize("form", [form for form in FORMS if "spark" not in form])
 @pytest.mark.parametrize(
     ("statement", "row"),
     [

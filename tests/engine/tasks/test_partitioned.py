@@ -1,0 +1,82 @@
+"""Rows that are sent by their keys: each goes to one task, all of one key to the same, whatever type the key has on either side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.engine.tasks import partitioned
+from rowmerge_nb.engine.tasks.partitioned import CELLS, SOURCE, PartitionedOutputPass
+from rowmerge_nb.engine.tasks.scan import POSITION, CellPass
+
+PARTITIONS = 7
+
+
+def sent(columns: dict[str, Any], keys: tuple[str, ...], *, alone: bool = True, batches: int = 3) -> dict[int, list[dict[str, Any]]]:
+    """Send the rows of a query; give what each task gets."""
+    table = pa.table(columns)
+    arriving = [
+        batch.rename_columns([f"c{i}" for i in range(len(columns))])
+        for batch in table.to_batches(max_chunksize=-(-table.num_rows // batches))
+    ]
+    schema = table.schema.append(pa.field(POSITION, pa.int64()))
+    task = PartitionedOutputPass(SOURCE, None, 0, schema, keys, PARTITIONS, alone)
+    found: dict[int, list[dict[str, Any]]] = {}
+    for batch in task(arriving):
+        assert batch.schema.equals(CELLS)
+        (partition,) = batch.column(0).to_pylist()
+        found.setdefault(partition, []).extend(row for page in CellPass()([batch.select([0, 2])]) for row in page.to_pylist())
+    return found
+
+
+def test_every_row_is_sent_once_and_counted() -> None:
+    found = sent({"k": range(1000), "v": [str(n) for n in range(1000)]}, ("k",))
+    assert sorted(found) == list(range(PARTITIONS))
+    rows = [row for rows in found.values() for row in rows]
+    assert sorted(row["k"] for row in rows) == list(range(1000))
+    assert all(row == {"k": row["k"], "v": str(row["k"]), POSITION: row["k"]} for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array(range(-50, 50), pa.int8()), pa.array(range(-50, 50), pa.int64())),
+        (pa.array([f"é{n}" for n in range(100)]), pa.array([f"é{n}" for n in range(100)], pa.large_string())),
+        (pa.array([f"x{n}" for n in range(100)]), pa.array([f"x{n}" for n in range(100)]).dictionary_encode()),
+        (pa.array(range(100), pa.decimal128(5, 2)), pa.array(range(100), pa.decimal128(38, 2))),
+        (pa.array(range(100), pa.timestamp("us")), pa.array(range(100), pa.timestamp("us"))),
+        (pa.array([b"%d" % n for n in range(100)]), pa.array([b"%d" % n for n in range(100)])),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_equal_keys_go_to_the_same_task(one: pa.Array, other: pa.Array) -> None:
+    places = []
+    for column in (one, other):
+        found = sent({"n": range(100), "k": column}, ("k",))
+        places.append({row["n"]: partition for partition, rows in found.items() for row in rows})
+    assert places[0] == places[1]
+    assert len(set(places[0].values())) > 1
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_rows_that_meet_nothing_are_spread_or_stay(*, alone: bool) -> None:
+    found = sent({"a": [None] * 700, "b": range(700)}, ("a", "b"), alone=alone)
+    assert {partition: len(rows) for partition, rows in found.items()} == ({n: 100 for n in range(PARTITIONS)} if alone else {})
+
+
+def test_a_row_with_a_null_among_its_keys_meets_nothing() -> None:
+    found = sent({"a": [1, None, 1, None], "b": [None, None, 2, 2]}, ("a", "b"), alone=False)
+    assert [(row["a"], row["b"]) for rows in found.values() for row in rows] == [(1, 2)]
+
+
+def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small the pages are that arrive, a task sends few cells."""
+    monkeypatch.setattr(partitioned, "_SENT_ROWS", 400)
+    keys = pa.table({"c0": np.arange(1000)}).to_batches(max_chunksize=10)
+    schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
+    cells = list(PartitionedOutputPass(SOURCE, None, 0, schema, ("k",), PARTITIONS, alone=True)(keys))
+    assert Counter(cell.column(4)[0].as_py() for cell in cells) == {0: PARTITIONS, 1: PARTITIONS, 2: PARTITIONS}
