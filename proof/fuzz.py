@@ -245,7 +245,7 @@ def _parser() -> argparse.ArgumentParser:
         "--form",
         choices=FORMS,
         default="tasks",
-        help="what executes a row change: one task, one task page by page, tasks as of large tables, Spark (%(default)s)",
+        help="what executes a row change: one task, one task page by page, tasks as of large tables, tasks that get rows by their keys, Spark (%(default)s)",
     )
     parser.add_argument(
         "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"

@@ -82,7 +82,9 @@ def _in_many_tasks(join: Join, source: int | None, settings: RuleSettings) -> Ph
     else:
         return PhysicalForm(many_tasks=True)
     how, bound, name = said
-    return PhysicalForm(partitioned=f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})")
+    return PhysicalForm(
+        partitioned=f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB ({name})"
+    )
 
 
 def without_mark(node: PlanNode) -> PlanNode:

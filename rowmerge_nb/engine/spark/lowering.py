@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.tasks.in_task import RowTask
     from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
@@ -357,11 +358,8 @@ def _in_task(
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
-        joined, task = _partitioned(processor, join, above, context)
-        if exchange is None:
-            return tables.outcome_of(joined, task)
-        changed = tables.in_tasks(joined, task, above.exchanged, tells=True)
-        return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+        sent, joining = _partitioned(processor, join, above, context)
+        return _written(sent, joining, above, exchange, processor, writers, context)
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
@@ -373,7 +371,21 @@ def _in_task(
         tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
     task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
     rows = tables.split_numbers(tasks).selectExpr("*", *answers) if answers else tables.split_numbers(tasks)
-    if not form.many_tasks or exchange is None:
+    return _written(rows, task, above, exchange if form.many_tasks else None, processor, writers, context)
+
+
+def _written(
+    rows: Any,
+    task: RowTask | PartitionedJoinTask,
+    above: MergePass,
+    exchange: Exchange | None,
+    processor: MergeProcessor | DeleteProject,
+    writers: WriterPass,
+    context: LoweringContext,
+) -> Any:
+    """Give what is told of rows that a pass has changed: by the pass itself where it stores them, else by the writers behind an exchange."""
+    tables = context.tables
+    if exchange is None:
         return tables.outcome_of(rows, task)
     changed = tables.in_tasks(rows, task, above.exchanged, tells=True)
     return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
@@ -443,7 +455,7 @@ def _partitioned(
     tables = context.tables
     target = _narrowed_target(processor, join, context)
     scan, rows = _source_rows(join.right, context)
-    tasks = (len(target.splits), 0 if scan is None else len(scan.splits))
+    tasks = (_task_count(target, context), 0 if scan is None else _task_count(scan, context))
     partitions = max(context.partitions, -(-(estimated_rows(join.left) or 0) // PARTITION_ROWS))
     left, right, joining = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
     cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
@@ -456,7 +468,7 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
     node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
-        return source, context.tables.split_numbers(len(source.splits))
+        return source, context.tables.split_numbers(_task_count(source, context))
     names = [quote(symbol.name) for symbol in node.outputs]
     return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names)))
 

@@ -38,7 +38,7 @@ CELLS: Final = pa.schema(
 """What is sent: to which task, of which side, the rows, and by which task as its how many-th page."""
 IN_ORDER: Final = ("side", "sender", "number")
 """By these a task gets its cells in the same order, whoever sends first: an attempt that is made again stores the same rows in the same place."""
-_SENT_ROWS: Final = 1 << 20
+_SENT_ROWS: Final = 1 << 18
 """So many rows are parted at once, if there are: the more there are, the fewer and larger are the cells."""
 _ROW_NUMBERS: Final = 33
 """Rows of a query are counted within each of its partitions, whose number stands above so many bits, as Spark does it."""

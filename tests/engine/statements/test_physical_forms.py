@@ -157,7 +157,10 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
     elif source == "spark_frame s":
         assert f"{SAID['by keys']}: nobody knows how large the source is" in text
     else:
-        assert f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)" in text
+        assert (
+            f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)"
+            in text
+        )
     assert engine.run(statement, namespace=frames).count == 3
 
 

@@ -16,7 +16,9 @@ from rowmerge_nb.engine.tasks.scan import POSITION, CellPass
 PARTITIONS = 7
 
 
-def sent(columns: dict[str, Any], keys: tuple[str, ...], *, alone: bool = True, batches: int = 3) -> dict[int, list[dict[str, Any]]]:
+def sent(
+    columns: dict[str, Any], keys: tuple[str, ...], *, alone: bool = True, batches: int = 3
+) -> dict[int, list[dict[str, Any]]]:
     """Send the rows of a query; give what each task gets."""
     table = pa.table(columns)
     arriving = [
@@ -65,7 +67,7 @@ def test_equal_keys_go_to_the_same_task(one: pa.Array, other: pa.Array) -> None:
 @pytest.mark.parametrize("alone", [False, True])
 def test_rows_that_meet_nothing_are_spread_or_stay(*, alone: bool) -> None:
     found = sent({"a": [None] * 700, "b": range(700)}, ("a", "b"), alone=alone)
-    assert {partition: len(rows) for partition, rows in found.items()} == ({n: 100 for n in range(PARTITIONS)} if alone else {})
+    assert {partition: len(rows) for partition, rows in found.items()} == (dict.fromkeys(range(PARTITIONS), 100) if alone else {})
 
 
 def test_a_row_with_a_null_among_its_keys_meets_nothing() -> None:
