@@ -32,6 +32,12 @@ SLOW = """UPDATE accounts SET purchases = purchases + (
     SELECT sum(a.n * b.n * c.n % 7)
     FROM UNNEST(sequence(1, 9000)) AS a (n), UNNEST(sequence(1, 9000)) AS b (n), UNNEST(sequence(1, 50)) AS c (n))"""
 CELL = Path(price_store.__file__)
+FORMS = {
+    "usual": None,
+    "many tasks": RuleSettings(one_task_bytes=0),
+    "by keys": RuleSettings(one_task_bytes=0, source_bytes=0, packed_bytes=0),
+}
+"""What has a MERGE joined in one way, however few its rows are: in the tasks that read the target, or by its keys."""
 
 
 def session_of(address: str, folder: str, **settings: str) -> Any:
@@ -197,9 +203,9 @@ class Driver:
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar) {properties or place.properties}")
         return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
 
-    def merge(self, store: str, where: str, rows: int, *, in_many_tasks: bool = False) -> dict[str, Any]:
-        """MERGE into the table; where it says so, in many tasks and a stage of unmatched rows, however few the rows are."""
-        engine, place = self._store(store, where, RuleSettings(one_task_bytes=0) if in_many_tasks else None)
+    def merge(self, store: str, where: str, rows: int, *, form: str = "usual") -> dict[str, Any]:
+        """MERGE into the table, in one of the forms of ``FORMS``, however few the rows are."""
+        engine, place = self._store(store, where, FORMS[form])
         source = news(np.arange(rows), rows, 1)
         try:
             result = engine.run(MERGE, namespace={"news": source})

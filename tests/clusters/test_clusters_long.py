@@ -71,10 +71,11 @@ def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(r
         assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
 
 
+@pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(restless, store, where):
+def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(restless, store, where, form):
     restless.ask("fill", store=store, where=made(where), rows=50_000, properties=BUCKETS[store])
-    done = restless.ask("merge", store=store, where=where, rows=50_000, in_many_tasks=True)
+    done = restless.ask("merge", store=store, where=where, rows=50_000, form=form)
     assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
 
 
@@ -105,10 +106,11 @@ def test_every_store_works_by_a_connect_server(connect, store, where):
     assert done == {"same": True, "count": 20_000, "rows": done["rows"], "orphans": []}
 
 
+@pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("properties", ["", "buckets"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_an_executor_is_killed_at_any_moment_of_a_merge_of_two_stages_and_rows_are_there_once_or_none_is_changed(
-    tmp_path_factory, store, tmp_path, properties
+def test_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages_and_rows_are_there_once_or_none_is_changed(
+    tmp_path_factory, store, tmp_path, properties, form
 ):
     folder = tmp_path_factory.mktemp("killed")
     where = made(str(tmp_path / "store"))
@@ -117,9 +119,9 @@ def test_an_executor_is_killed_at_any_moment_of_a_merge_of_two_stages_and_rows_a
         for moment in range(12):
             driver.ask("fill", store=store, where=where, rows=200_000, properties=properties and BUCKETS[store])
             known = _files(where)
-            driver.order("merge", store=store, where=where, rows=200_000, in_many_tasks=True)
-            # From the first file of the first stage on, in steps that reach beyond the last one of the second. Where rows go to writers,
-            # those are the second: every other time an executor is killed before it has written.
+            driver.order("merge", store=store, where=where, rows=200_000, form=form)
+            # From the first file of the first stage that writes on, in steps that reach beyond the last one of the second. Where rows go to
+            # writers, those are the last: every other time an executor is killed before it has written.
             while not properties or moment % 2:
                 if _files(where) - known:
                     break
