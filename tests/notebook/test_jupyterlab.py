@@ -70,6 +70,33 @@ def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -
     assert page.run("return document.querySelector('[data-key=if-statement]').value").startswith("MERGE INTO accounts")
 
 
+def test_cells_of_the_source_are_edited_and_tried_by_the_kernel(page: Page) -> None:
+    page.run("if (!document.querySelector('[data-key=if-cells]')) document.querySelector('[data-key=whatif]').click()")
+    page.until("document.querySelector('[data-key=if-cells]')")
+    page.run("document.querySelector('[data-key=if-cells]').click()")
+
+    def write(cell: str, text: str) -> None:
+        page.run(
+            f"const one = document.querySelector('[data-key={cell}]'); one.value = '{text}';"
+            "one.dispatchEvent(new Event('change', { bubbles: true }))"
+        )
+
+    # Bill's row, which clause 0 deletes for its address.
+    write("cell-1-address", "Boston")
+    page.until("document.querySelector('.rx-answer').textContent.includes('Bill: clause 0 DELETE → clause 2 UPDATE')")
+    assert page.run("return [...document.querySelectorAll('.rx-edited')].map((one) => [one.value, one.title])") == [
+        ["Boston", "was Berkeley"]
+    ]
+    page.run("document.querySelector('[data-key=null-1-customer]').click()")
+    page.until("document.querySelector('.rx-answer').textContent.includes('clause 3 INSERT')")
+    assert page.run("return document.querySelector('[data-key=cell-1-customer]').placeholder") == "NULL"
+    write("cell-1-purchases", "many")
+    page.until("document.querySelector('.rx-answer').textContent.includes(\"'many' is no\")")
+    page.run("document.querySelector('[data-key=if-back]').click()")
+    page.until("!document.querySelector('.rx-tag') && !document.querySelector('.rx-edited')")
+    assert page.run("return document.querySelector('[data-key=cell-1-address]').value") == "Berkeley"
+
+
 def test_a_guess_for_every_row_is_scored(page: Page) -> None:
     page.run("document.querySelector('[data-key=predict]').click()")
     page.until("document.querySelector('[data-key=pick-0]')")

@@ -23,6 +23,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from rowmerge_nb.trace.files import load_trace, save_trace
+from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 from tests.report.explorer_browser import needs_browser, seen
 
 pytestmark = pytest.mark.spark
@@ -202,6 +203,37 @@ def test_a_failed_statement_in_the_browser(engine: Engine, tmp_path: Path, state
     assert "It failed here" in told["says"]
     assert told["rows"] == (2 if statement == TWICE else 0)
     assert (told["predict"], told["calls"] > 4, told["whatif"]) == (0, True, True)
+
+
+@needs_browser
+def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(spark: Any, tmp_path: Path) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t (id integer, n integer)")
+    trace = failure(
+        engine, "MERGE INTO t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1 / (s.n - 5))"
+    ).trace
+    line = CodeFrame("shop.py", 34, "store", ((33, "def store(page):"), (34, "    return <b>page</b>.rows"), (35, "")))
+    cause = RaisedFrom("KeyError", "<i>rows</i>", (replace(line, line=33, function="looked_up"),))
+    page = pa.RecordBatch.from_pydict({"id": [1, None], "<u>n</u>": ["a", "b"]})
+    raised = Raised("store_merged_rows", "writer", 0, 1, "ValueError", "no such column", (line,), handle="Merge(t)", causes=(cause,))
+    told = seen(
+        explorer_page(replace(trace, raised=(replace(raised, page=page, rows=2), replace(raised, method="abort", causes=())))),
+        """
+        told.calls = all('.rx-raised h4').map((one) => one.textContent); told.what = all('.rx-raised .rm-err').map((one) => one.textContent);
+        told.code = text('.rx-raised pre'); told.marked = all('.rx-raised pre b').map((one) => one.textContent);
+        told.cells = all('.rx-raised td').map((one) => one.textContent); told.handle = text('.rx-raised code'); told.markup = all('.rx-raised u, .rx-raised td b').length;
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "calls": ["store_merged_rows, call 1 of writer 0", "abort, call 1 of writer 0"],
+        "what": ["ValueError: no such column", ">", "Raised from KeyError: <i>rows</i>", "ValueError: no such column", ">"],
+        "code": "  33  def store(page):\n> 34      return <b>page</b>.rows\n  35  ",
+        "marked": [">", "    return <b>page</b>.rows"] * 2,
+        "cells": ["1", "a", "NULL", "b"],
+        "handle": "Merge(t)",
+        "markup": 0,
+    }
 
 
 def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
