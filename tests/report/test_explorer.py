@@ -210,12 +210,15 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(spark: 
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t (id integer, n integer)")
     trace = failure(
-        engine, "MERGE INTO t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1 / (s.n - 5))"
+        engine,
+        "MERGE INTO t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1 / (s.n - 5))",
     ).trace
     line = CodeFrame("shop.py", 34, "store", ((33, "def store(page):"), (34, "    return <b>page</b>.rows"), (35, "")))
     cause = RaisedFrom("KeyError", "<i>rows</i>", (replace(line, line=33, function="looked_up"),))
     page = pa.RecordBatch.from_pydict({"id": [1, None], "<u>n</u>": ["a", "b"]})
-    raised = Raised("store_merged_rows", "writer", 0, 1, "ValueError", "no such column", (line,), handle="Merge(t)", causes=(cause,))
+    raised = Raised(
+        "store_merged_rows", "writer", 0, 1, "ValueError", "no such column", (line,), handle="Merge(t)", causes=(cause,)
+    )
     told = seen(
         explorer_page(replace(trace, raised=(replace(raised, page=page, rows=2), replace(raised, method="abort", causes=())))),
         """
