@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -47,3 +49,17 @@ def test_each_notebook_leads_to_the_next_and_the_first_names_all() -> None:
     assert [name for name in names[1:] if f"({name}.ipynb)" not in first] == []
     for path, following in zip(COURSE, names[2:], strict=False):
         assert f"Next: [{following}]({following}.ipynb)" in "\n".join(cells(path, "markdown"))
+
+
+def test_what_notebooks_import_comes_with_the_extra_of_their_name() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["notebooks"], *extras["iceberg"], *extras["jdbc"], *extras["verify"]]
+    there = {re.split(r"[\[<>=]", name, maxsplit=1)[0].replace("-", "_") for name in wanted}
+    code = "\n".join(source for path in NOTEBOOKS for source in cells(path, "code"))
+    imported = set(re.findall(r"^\s*(?:from|import) ([\w.]+)", code, re.MULTILINE))
+    libraries = {name.split(".")[0] for name in imported} - sys.stdlib_module_names
+    # The contract kit is a room of this package that not everyone needs.
+    assert "pytest" in there
+    assert any(name.startswith("rowmerge_nb.testing") for name in imported)
+    assert libraries <= there | {"rowmerge_nb"}
