@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.sql.typed.expressions import Reads
 
-__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass"]
+__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass", "with_answers"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -364,14 +364,14 @@ def _in_task(
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
         whole, answers = join_task(processor, join, (scan, source), above, local, context, paged=form.paged)
-        own = _numbers(1, answers, context)
+        own = with_answers(tables.split_numbers(1), 1, answers, tables)
         symbols = [query.symbol for query in whole.program.queries]
         return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols, join), whole)
     tasks = 1
     if form.many_tasks:
         tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
     task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
-    rows = _numbers(tasks, answers, context)
+    rows = with_answers(tables.split_numbers(tasks), tasks, answers, tables)
     return _written(rows, task, above, exchange if form.many_tasks else None, processor, writers, context)
 
 
@@ -432,7 +432,7 @@ def _replicated(
     numbers = numbers if pieces is None else numbers.join(F.broadcast(pieces), F.lit(True), "left")
     if answers:
         beside = F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
-        numbers = numbers.join(F.broadcast(_answered(answers, context)), beside, "left")
+        numbers = numbers.join(F.broadcast(_answered(answers, tables)), beside, "left")
     if exchange is None:
         told, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
@@ -464,7 +464,7 @@ def _partitioned(
     left, right, joining, answers = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
     cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
     if answers:
-        cells = cells.unionAll(tables.in_tasks(_answered(answers, context), AnswersOutputPass(partitions), CELLS))
+        cells = cells.unionAll(tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS))
     sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(quote, IN_ORDER))
     return sent, joining
 
@@ -490,22 +490,25 @@ def _task_count(target: ScanPass, context: LoweringContext) -> int:
     return max(1, min(len(target.splits), context.tasks))
 
 
-def _numbers(count: int, answers: Sequence[str], context: LoweringContext) -> Any:
-    """Give a row for every task: its number, and beside it the answers of subqueries, which are the same in all."""
+def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
+    """Put the answers of subqueries beside each of some rows: the same to all, though Spark computes ``(SELECT random())`` row by row.
+
+    Args:
+        rows: a DataFrame.
+        count: how many rows it has.
+        answers: the texts of the columns with the answers.
+        tables: gives rows.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
-    numbers = context.tables.split_numbers(count)
     if not answers:
-        return numbers
-    return numbers.selectExpr("*", *answers) if count == 1 else numbers.crossJoin(F.broadcast(_answered(answers, context)))
+        return rows
+    return rows.selectExpr("*", *answers) if count == 1 else rows.crossJoin(F.broadcast(_answered(answers, tables)))
 
 
-def _answered(answers: Sequence[str], context: LoweringContext) -> Any:
-    """Give the one row of the answers of subqueries.
-
-    Spark would compute ``(SELECT random())`` anew for every row that asks for it.
-    """
-    return context.tables.split_numbers(1).selectExpr(*answers)
+def _answered(answers: Sequence[str], tables: Tables) -> Any:
+    """Give the one row of the answers of subqueries."""
+    return tables.split_numbers(1).selectExpr(*answers)
 
 
 def _never_empty(rows: Any, own: Any, answers: Sequence[str], join: Join) -> Any:
