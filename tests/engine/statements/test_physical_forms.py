@@ -295,17 +295,27 @@ def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(spark: Any,
     ],
     ids=["a table", "a query", "UPDATE"],
 )
-def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_rows(spark: Any, form: str, statement: str) -> None:
-    engine = made(spark, form)
+def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_rows(
+    spark: Any, tmp_path: Path, form: str, statement: str
+) -> None:
+    engine = Engine(spark=spark, catalog="c", rule_settings=FORMS[form][0], dialect="extended")
+    engine.add_catalog("c", IcebergConnector(tmp_path))
+    placed = "WITH (partitioning = ARRAY['part'])" if form.endswith("to writers") else ""
+    engine.run(f"CREATE TABLE t (id bigint, v bigint, part varchar) {placed}")
     # Several files, so that many tasks ask for it.
     for first in range(100, 400, 100):
-        rows = pa.table({"id": pa.array(range(first, first + 20), pa.int32()), "part": ["a", "b"] * 10})
+        rows = pa.table({"id": range(first, first + 20), "part": ["a", "b"] * 10})
         engine.run("INSERT INTO t (id, part) SELECT id, part FROM news", namespace={"news": rows})
-    engine.register("s", pa.table({"id": [1, 2, 105, 205, *range(1000, 1100)], "v": [0] * 104}))
+    engine.register("s", pa.table({"id": [105, 205, 305, *range(1000, 1100)]}))
     random = "(SELECT random(1000000000000))"
-    result = engine.run(f"{statement.replace('{}', random)} RETURNING {random} AS any, old.id IS NULL AS new, new.v")
+    changing = (
+        statement.replace("{}", random)
+        .replace("USING s", "USING memory.default.s AS s")
+        .replace("FROM s", "FROM memory.default.s")
+    )
+    result = engine.run(f"{changing} RETURNING {random} AS any, old.id IS NULL AS new, new.v")
     assert "on pages" in " ".join(detail for node in result.trace.plan for detail in node.details)
-    assert result.count == len(result.table) >= 65
+    assert result.count == len(result.table) >= 60
     assert len(result.table["any"].unique()) == 1
     assert len(set(zip(result.table["new"].to_pylist(), result.table["v"].to_pylist(), strict=True))) == statement.count("{}")
 
