@@ -88,11 +88,13 @@ class Expressions:
         random: where the choices come from.
         scope: the columns in scope, with the name of their relation.
         tables: the tables that subqueries may read; none for expressions without subqueries.
+        correlated: subqueries may read the columns in scope as well.
     """
 
     random: Random
     scope: tuple[tuple[str, ColumnDefinition], ...]
     tables: tuple[Table, ...] = ()
+    correlated: bool = True
 
     def of(self, kind: str, depth: int = 2) -> Expression:
         """Draw an expression of a type.
@@ -150,7 +152,7 @@ class Expressions:
         # Booleans have no maximum in PostgreSQL.
         function = self._one(("max", "min"))
         keys = [key for key in table.columns if key.type.base == "integer"]
-        if not keys or self._often(2):
+        if not keys or self._often(2) or not self.correlated:
             return ScalarSubquery(function, table.name, column.name)
         outer = Expressions(self.random, self.scope).of("integer", 1)
         return ScalarSubquery(function, table.name, column.name, self._one(keys).name, outer)

@@ -181,9 +181,9 @@ def _on(random: Random, both: Expressions, source: Source) -> Expression:
     second = Call("=", (Column(TARGET_ALIAS, "k2"), Column(SOURCE_ALIAS, random.choice(like_k2)))) if like_k2 else null_safe
     both_keys = Call("AND", (key, second))
     form = random.choice(["key"] * 4 + ["both"] * 3 + ["residual"] * 2 + ["shifted", "safe", "range", "constant", "or", "any"])
-    without_subqueries = Expressions(random, both.scope)
+    uncorrelated = Expressions(random, both.scope, both.tables, correlated=False)
     if form == "residual":
-        return Call("AND", (random.choice([key, both_keys]), without_subqueries.condition(1)))
+        return Call("AND", (random.choice([key, both_keys]), uncorrelated.condition(1)))
     if form == "shifted":
         amount = Literal(random.randint(-1, 1), INTEGER)
         return Call("=", (Call("+", (Column(TARGET_ALIAS, "k"), amount)), Column(SOURCE_ALIAS, "k")))
@@ -192,11 +192,11 @@ def _on(random: Random, both: Expressions, source: Source) -> Expression:
     if form == "range":
         return Call(random.choice(["<", ">=", "<>"]), key.arguments)
     if form == "constant":
-        return without_subqueries.literal("boolean")
+        return uncorrelated.literal("boolean")
     if form == "or":
-        return Call("OR", (key, without_subqueries.condition(1)))
+        return Call("OR", (key, uncorrelated.condition(1)))
     if form == "any":
-        return without_subqueries.condition()
+        return uncorrelated.condition()
     return both_keys if form == "both" else key
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT, PageLayout
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, TINYINT, VARCHAR, row_of
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, replaced
 from rowmerge_nb.sql.typed.types import parts_of
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -26,9 +27,11 @@ __all__ = [
     "SOURCE_PRESENT",
     "TRUE",
     "MergeRow",
+    "ReturnedOnPages",
     "mark_source",
     "passed_for",
     "plan_returning",
+    "returned_on_pages",
     "returned_symbols",
     "which_rows",
 ]
@@ -101,7 +104,7 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         target: the target's columns, whose symbols hold the old values.
         ids: gives ids of nodes.
     """
-    made = MergeRow(numbered.outputs, PageLayout(len(target)))
+    made = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, made))
     names = [symbol.name for symbol in numbered.outputs]
     # What stands behind the merge row and is none of the plan's own columns was passed on for RETURNING alone.
@@ -119,6 +122,40 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
     changes = Apply(BOOLEAN, ">", (made.operation, Constant(TINYINT, "0")))
     assignment = Assignment(symbol, Apply(row.type, "case", (changes, row)), text)
     return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(assignment,))
+
+
+@dataclass(frozen=True)
+class ReturnedOnPages:
+    """What tasks compute for RETURNING, of rows for which a clause changes something.
+
+    Args:
+        fields: the channels that hold the fields of the merge row.
+        known: what is known of a change, over these and the joined columns.
+        values: the values of the row that is given back, over the joined columns and what is known.
+    """
+
+    fields: tuple[str, ...]
+    known: tuple[Assignment, ...]
+    values: tuple[Typed, ...]
+
+
+def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
+    """Give what tasks compute for RETURNING; None without it.
+
+    Args:
+        below: the nodes below the writer.
+    """
+    for node in below:
+        made = [made.value for made in node.assignments if made.symbol.name == RETURNING] if isinstance(node, Project) else []
+        if made:
+            _, row = children(made[0])
+            numbered = node.sources[0]
+            assert isinstance(numbered, Project)
+            merge_row = MergeRow(numbered.outputs)
+            changed = (assignment for assignment in numbered.assignments if assignment.symbol.name != CASE_NUMBER)
+            known = tuple(replace(assignment, value=merge_row.on_page(assignment.value)) for assignment in changed)
+            return ReturnedOnPages(merge_row.channels, known, children(row))
+    return None
 
 
 def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) -> Project:
@@ -186,12 +223,12 @@ class MergeRow:
 
     Args:
         symbols: what that Project gives.
-        layout: where its fields lie.
     """
 
-    def __init__(self, symbols: Sequence[Symbol], layout: PageLayout) -> None:
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
         self._types = next(symbol.type for symbol in symbols if symbol.name == MERGE_ROW).parameters
-        self._fields = layout.merge_row
+        *columns, _, _, _ = self._types
+        self._fields = PageLayout(len(columns)).merge_row
 
     @property
     def operation(self) -> Typed:
@@ -212,3 +249,13 @@ class MergeRow:
         kind = self._types[index]
         nested = any(part.base == "row" for part in parts_of(kind))
         return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """What its fields are called where each is a channel of its own; no symbol is called so."""
+        return tuple(f"{MERGE_ROW}.{index}" for index in range(len(self._types)))
+
+    def on_page(self, tree: Typed) -> Typed:
+        """Give an expression over its fields as one over their channels."""
+        columns = enumerate(map(Column, self._types, self.channels))
+        return replaced(tree, [(read, column) for index, column in columns for read in (self.value(index), self.field(index))])

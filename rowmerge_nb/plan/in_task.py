@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.plan.extended import RETURNING
+from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
@@ -42,12 +42,10 @@ def form_of(
         settings: up to where a task takes the whole of a table.
         answered: gives how many rows a subquery has at most, where that is known.
     """
-    if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
-        return PhysicalForm("RETURNING is computed by Spark")
     for tree, is_condition in _computed_on_pages(below):
         try:
             _check_printable(tree, condition=is_condition)
-            _check_answers(tree, join, settings.key_rows, answered)
+            _check_answers(tree, settings.key_rows, answered)
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
     target, source = rows
@@ -115,17 +113,13 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
     PagePrinter().text(tree, condition=condition)
 
 
-def _check_answers(tree: Typed, join: Join | None, most: int, answered: Callable[[Subquery], int | None]) -> None:
+def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
     """See that the answers of subqueries can be sent to every task.
 
     Raises:
         UnprintableError: they cannot.
     """
     for query in (part for part in walk(tree) if isinstance(part, Subquery)):
-        if join is not None:
-            # A MERGE's tasks are given the rows of its source, or nothing.
-            msg = "a subquery"
-            raise UnprintableError(msg)
         rows = answered(query) if query.kind == "in" else 1
         if rows is None or rows > most:
             size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
@@ -147,6 +141,9 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
                 if branch.test is not None:
                     yield branch.test, True
                 yield from ((without_refusal(value)[0], False) for value in branch.expressions)
+    returned = returned_on_pages(nodes)
+    if returned is not None:
+        yield from ((tree, False) for tree in (*(assignment.value for assignment in returned.known), *returned.values))
 
 
 def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:

@@ -439,7 +439,7 @@ class _MergePlanner(RowChangePlanner):
 
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)
-        field = MergeRow(project.outputs, self.layout).case_number
+        field = MergeRow(project.outputs).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
         return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
 

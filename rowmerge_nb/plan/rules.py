@@ -296,6 +296,9 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
             return replace(node, distribution="PARTITIONED", replicate_target=False)
         if isinstance(node, Join) and (form.many_tasks or form.paged):
             return replace(node, distribution="REPLICATED", replicate_target=False)
+        if isinstance(node, MarkDistinct) and form.in_task:
+            # A task has all matches of a target row, whatever Spark would make of a subquery.
+            return replace(node, exchange=False)
         return replace(node, form=form) if isinstance(node, MergeWriter) else node
 
     return rewritten(plan, choose)

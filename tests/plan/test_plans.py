@@ -168,7 +168,15 @@ def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:
 
 
 def test_without_the_rule_that_co_locates_nothing_drops_the_exchange() -> None:
-    assert facts_of(one(records(rules_off=["co_locate_matches"]), "MarkDistinct")).exchange
+    by_spark = records(rules_off=["co_locate_matches", "change_in_task"])
+    assert facts_of(one(by_spark, "MarkDistinct")).exchange
+
+
+@pytest.mark.parametrize("settings", [RuleSettings(), LARGE], ids=["one task", "many tasks"])
+def test_tasks_that_are_sent_the_answer_of_a_subquery_have_all_matches_of_a_row(settings: RuleSettings) -> None:
+    statement = MERGE.replace("s.v > 1", "s.v > (SELECT min(v) FROM s)")
+    assert not facts_of(one(records(statement, settings=settings), "MarkDistinct")).exchange
+    assert facts_of(one(records(statement, settings=settings, rules_off=["change_in_task"]), "MarkDistinct")).exchange
 
 
 def test_a_source_that_may_differ_when_read_twice_prunes_nothing() -> None:

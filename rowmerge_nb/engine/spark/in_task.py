@@ -10,7 +10,7 @@ from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageQuery
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
 from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
@@ -19,11 +19,12 @@ from rowmerge_nb.engine.tasks.replicated import (
     UnmatchedRows,
     UnmatchedWriterPass,
 )
+from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
-from rowmerge_nb.plan.extended import SOURCE_PRESENT
+from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
-from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project
+from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
-    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
+    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = [
@@ -60,7 +61,7 @@ def row_task(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
-    """Give the pass of an UPDATE or DELETE, and the texts of the columns that its tasks are sent beside their numbers: answers of subqueries.
+    """Give the pass of an UPDATE or DELETE, and the texts of the answers of subqueries that it is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -71,8 +72,7 @@ def row_task(
         context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    # One for condition and values, so that a subquery has one name in all of them.
-    printer = PagePrinter([symbol.name for _, symbol in context.target])
+    printer = PagePrinter(names_of(context))
     condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
@@ -85,10 +85,7 @@ def row_task(
         )
     else:
         channels = _channels(node, above, context, printer)
-    named = [(printer.symbol(place), query) for place, query in enumerate(printer.subqueries)]
-    queries = tuple(PageQuery(symbol, query.kind, query.type.arrow) for symbol, query in named)
-    task = RowTask(target, tasks, condition, channels, above, exchange, queries)
-    return task, [answer(query, symbol) for symbol, query in named]
+    return RowTask(target, tasks, _program(printer, condition), channels, above, exchange), _answers(printer)
 
 
 def join_task(
@@ -100,8 +97,8 @@ def join_task(
     context: LoweringContext,
     *,
     paged: bool,
-) -> JoinTask:
-    """Give the pass of a MERGE that one task does.
+) -> tuple[JoinTask, list[str]]:
+    """Give the pass of a MERGE that one task does, and the texts of the answers of subqueries that it is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -112,10 +109,10 @@ def join_task(
         context: with which the plan is lowered.
         paged: the target is gone through page by page.
     """
-    target, source = scans
-    return JoinTask(
-        paged, target, source, source_schema(join), _key_join(join, context), _channels(node, above, context), above, exchange
-    )
+    printer = PagePrinter(names_of(context))
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
+    return task, _answers(printer)
 
 
 def replicated_tasks(
@@ -127,8 +124,10 @@ def replicated_tasks(
     above: MergePass,
     exchange: LocalExchange | None,
     context: LoweringContext,
-) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass]:
+) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
     """Give the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
+
+    Last come the texts of the answers of subqueries that the former is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -140,13 +139,15 @@ def replicated_tasks(
         exchange: what rows go through to their writers; None if the tasks write them.
         context: with which the plan is lowered.
     """
-    channels = _channels(node, above, context)
-    unmatched = UnmatchedRows(target.schema, source, channels)
-    writers = 0 if exchange is None else exchange.writers
-    joined = ReplicatedJoinTask(target, tasks, source, _key_join(join, context), channels, above, writers)
+    printer = PagePrinter(names_of(context))
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    program = _program(printer)
+    receivers = context.partitions if exchange is None else exchange.writers
+    joined = ReplicatedJoinTask(target, tasks, source, key_join, program, channels, above, receivers)
+    unmatched = UnmatchedRows(target.schema, source, program, channels)
     if exchange is None:
-        return joined, UnmatchedPass(tasks, unmatched, above)
-    return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange)
+        return joined, UnmatchedPass(tasks, unmatched, above), _answers(printer)
+    return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange), _answers(printer)
 
 
 def partitioned_tasks(
@@ -157,8 +158,10 @@ def partitioned_tasks(
     partitions: int,
     above: MergePass,
     context: LoweringContext,
-) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask]:
+) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
     """Give the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
+
+    Last come the texts of the answers of subqueries that every task of the join is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -173,11 +176,26 @@ def partitioned_tasks(
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     lefts, rights = zip(*join.key_columns, strict=True)
     full = join.type is JoinType.FULL
+    printer = PagePrinter(names_of(context))
+    key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     return (
         PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, alone=full),
         PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, alone=True),
-        PartitionedJoinTask(target.schema, read, _key_join(join, context), _channels(node, above, context), above),
+        PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
+        _answers(printer),
     )
+
+
+def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
+    """Give what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
+    named = enumerate(printer.subqueries)
+    queries = tuple(PageQuery(printer.symbol(place), query.kind, query.type.arrow) for place, query in named)
+    return PageProgram(where, queries=queries)
+
+
+def _answers(printer: PagePrinter) -> list[str]:
+    """Give the texts of the columns that carry the answers of subqueries."""
+    return [answer(query, printer.symbol(place)) for place, query in enumerate(printer.subqueries)]
 
 
 def source_schema(join: Join) -> pa.Schema:
@@ -186,18 +204,16 @@ def source_schema(join: Join) -> pa.Schema:
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
 
 
-def _key_join(join: Join, context: LoweringContext) -> KeyJoin:
+def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> KeyJoin:
     rest = rest_of_on(join)
     return KeyJoin(
         join.key_columns,
-        None if rest is None else page_expression(rest, PagePrinter(), condition=True, names=names_of(context)),
+        None if rest is None else page_expression(rest, printer, condition=True, names=names_of(context)),
         join.type is JoinType.FULL,
     )
 
 
-def _channels(
-    node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter | None = None
-) -> ChangeChannels:
+def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter) -> ChangeChannels:
     project = next(inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None)
     assert project.case is not None
     schema, before = above.input_schema, node.layout.before
@@ -209,9 +225,23 @@ def _channels(
         case=_case(project.case, node, schema.field(before.merge_row).type, joined, names_of(context), printer),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
+        returned=_returned(node, names_of(context), printer),
         witness=context.witness_type,
         shown=_shown(context),
     )
+
+
+def _returned(node: MergeProcessor, names: Mapping[str, str], printer: PagePrinter) -> ReturnedRows | None:
+    found = returned_on_pages(chain(node))
+    if found is None:
+        return None
+    known = [(assignment.symbol, assignment.value) for assignment in found.known]
+    values = [(Symbol(f"f{index}", value.type), value) for index, value in enumerate(found.values)]
+    known_columns, value_columns = (
+        tuple(assigned_column(symbol, symbol.type.arrow, tree, names, printer) for symbol, tree in pairs)
+        for pairs in (known, values)
+    )
+    return ReturnedRows(found.fields, known_columns, value_columns)
 
 
 def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -226,7 +256,7 @@ def _case(
     kind: pa.StructType,
     join: Join | None,
     names: Mapping[str, str],
-    printer: PagePrinter | None,
+    printer: PagePrinter,
 ) -> PageCase:
     branches = [_branch(branch, node, kind, join, names, printer) for branch in case.branches]
     if case.unconditional:
@@ -240,7 +270,7 @@ def _branch(
     kind: pa.StructType,
     join: Join | None,
     names: Mapping[str, str],
-    printer: PagePrinter | None,
+    printer: PagePrinter,
 ) -> PageBranch:
     sides: tuple[bool | None, bool | None] = (None, None)
     if join is not None and branch.matched is not None:
@@ -249,9 +279,7 @@ def _branch(
         number=branch.number,
         operation=branch.operation,
         sides=sides,
-        condition=None
-        if branch.test is None
-        else page_expression(branch.test, printer or PagePrinter(), condition=True, names=names),
+        condition=None if branch.test is None else page_expression(branch.test, printer, condition=True, names=names),
         values=tuple(
             assigned_column(column, kind.field(index).type, value, names, printer)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
@@ -260,7 +288,7 @@ def _branch(
 
 
 def assigned_column(
-    column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str], printer: PagePrinter | None = None
+    column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str], printer: PagePrinter
 ) -> AssignedColumn:
     """Print the value of a column for pages.
 
@@ -269,15 +297,13 @@ def assigned_column(
         kind: the type that its values get.
         value: the value; where the column is NOT NULL, with what refuses NULL.
         names: what people call the columns that it reads, by their symbols.
-        printer: keeps the subqueries that it asks for; None where there can be none.
+        printer: keeps the subqueries that it asks for.
 
     Raises:
         UnprintableError: pages cannot be asked for it.
     """
     tree, refusal = without_refusal(value)
-    return AssignedColumn(
-        column.name, kind, page_expression(tree, printer or PagePrinter(), condition=False, names=names), refusal
-    )
+    return AssignedColumn(column.name, kind, page_expression(tree, printer, condition=False, names=names), refusal)
 
 
 def names_of(context: LoweringContext) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from rowmerge_nb.engine.tasks.exchange import (
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
-from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER
+from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.sql.typed.expressions import Reads
 
-__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass"]
+__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass", "with_answers"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -363,14 +363,15 @@ def _in_task(
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
-        if source is None:
-            rows = _never_empty(rows, join, context)
-        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context, paged=form.paged))
+        whole, answers = join_task(processor, join, (scan, source), above, local, context, paged=form.paged)
+        own = with_answers(tables.split_numbers(1), 1, answers, tables)
+        symbols = [query.symbol for query in whole.program.queries]
+        return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols, join), whole)
     tasks = 1
     if form.many_tasks:
         tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
     task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
-    rows = tables.split_numbers(tasks).selectExpr("*", *answers) if answers else tables.split_numbers(tasks)
+    rows = with_answers(tables.split_numbers(tasks), tasks, answers, tables)
     return _written(rows, task, above, exchange if form.many_tasks else None, processor, writers, context)
 
 
@@ -424,11 +425,14 @@ def _replicated(
     schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
     tasks = _task_count(target, context)
-    joining, unmatched = replicated_tasks(processor, join, target, tasks, source, above, local, context)
+    joining, unmatched, answers = replicated_tasks(processor, join, target, tasks, source, above, local, context)
     pieces = None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
     numbers = tables.split_numbers(tasks)
     # Of a source that Spark sees to be empty there is no piece, and each task has its row all the same.
     numbers = numbers if pieces is None else numbers.join(F.broadcast(pieces), F.lit(True), "left")
+    if answers:
+        beside = F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
+        numbers = numbers.join(F.broadcast(_answered(answers, tables)), beside, "left")
     if exchange is None:
         told, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
@@ -457,8 +461,10 @@ def _partitioned(
     scan, rows = _source_rows(join.right, context)
     tasks = (_task_count(target, context), 0 if scan is None else _task_count(scan, context))
     partitions = max(context.partitions, -(-(estimated_rows(join.left) or 0) // PARTITION_ROWS))
-    left, right, joining = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
+    left, right, joining, answers = partitioned_tasks(processor, join, (target, scan), tasks, partitions, above, context)
     cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
+    if answers:
+        cells = cells.unionAll(tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS))
     sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(quote, IN_ORDER))
     return sent, joining
 
@@ -484,11 +490,32 @@ def _task_count(target: ScanPass, context: LoweringContext) -> int:
     return max(1, min(len(target.splits), context.tasks))
 
 
-def _never_empty(rows: Any, join: Join, context: LoweringContext) -> Any:
-    """Put a row behind those of a query that is none of them, as its last column says: without any, Spark would run no task."""
+def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) -> Any:
+    """Put the answers of subqueries beside each of some rows: the same to all, though Spark computes ``(SELECT random())`` row by row.
+
+    Args:
+        rows: a DataFrame.
+        count: how many rows it has.
+        answers: the texts of the columns with the answers.
+        tables: gives rows.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not answers:
+        return rows
+    return rows.selectExpr("*", *answers) if count == 1 else rows.crossJoin(F.broadcast(_answered(answers, tables)))
+
+
+def _answered(answers: Sequence[str], tables: Tables) -> Any:
+    """Give the one row of the answers of subqueries."""
+    return tables.split_numbers(1).selectExpr(*answers)
+
+
+def _never_empty(rows: Any, own: Any, answers: Sequence[str], join: Join) -> Any:
+    """Put a task's own row behind those of a query, as the last column tells them apart: without any, Spark would run no task."""
     kinds = [spark_type(field.type).simpleString() for field in source_schema(join)]
-    none = context.tables.split_numbers(1).selectExpr(*(f"CAST(NULL AS {kind})" for kind in kinds), "false")
-    return rows.selectExpr("*", "true").unionAll(none).coalesce(1)
+    none = own.selectExpr(*(f"CAST(NULL AS {kind})" for kind in kinds), *map(quote, answers), "false")
+    return rows.selectExpr("*", *(f"NULL AS {quote(name)}" for name in answers), "true").unionAll(none).coalesce(1)
 
 
 def _local_exchange(

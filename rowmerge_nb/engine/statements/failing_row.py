@@ -23,6 +23,7 @@ from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import Filter, Join, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import PRESENT
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import quote, references
 from rowmerge_nb.trace.nodes import JoinType
@@ -134,7 +135,9 @@ def _failure(run: StatementRun, context: LoweringContext, asked: _Asked, late: t
     symbols = [symbol for symbol in asked.node.outputs if symbol.name in read]
     if not symbols:
         return None
-    column = assigned_column(Symbol("value", asked.tree.type), asked.tree.type.arrow, asked.tree, names_of(context))
+    column = assigned_column(
+        Symbol("value", asked.tree.type), asked.tree.type.arrow, asked.tree, names_of(context), PagePrinter()
+    )
     task = FailingRowPass(column, pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols]))
     with interrupts_afterwards():
         rows = lower(asked.node, context)

@@ -13,6 +13,7 @@ from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.lowering import with_answers
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
@@ -185,8 +186,8 @@ class UpdatableRun(StatementRun):
             witness=context.witness,
             keeping=context.keeping,
         )
-        answers = self.sql()
-        return self.transaction.scans.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
+        rows = with_answers(rows, len(splits), self.sql(), self.transaction.scans)
+        return self.transaction.scans.outcome_of(rows, task)
 
     def _queries(self) -> list[QueryJoin]:
         """Give the subqueries in the order of their symbols."""

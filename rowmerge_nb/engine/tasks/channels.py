@@ -18,6 +18,7 @@ from rowmerge_nb.spi.page import OPERATION
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator
+    from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
     from rowmerge_nb.engine.tasks.searched_case import PageCase
 
 __all__ = ["ChangeChannels", "DeleteChannels"]
@@ -34,6 +35,7 @@ class ChangeChannels:
         case: makes the merge row.
         numbered: ``unique_id`` stands behind the case number.
         marked: the mark of rows with a source row stands behind it; the join is a FULL one.
+        returned: computes the row of RETURNING, which stands behind that; None without one.
         witness: the type of the witness; None if rows do not carry it.
         shown: of the target and of the source the symbols whose values the witness has.
     """
@@ -44,6 +46,7 @@ class ChangeChannels:
     case: PageCase
     numbered: bool
     marked: bool
+    returned: ReturnedRows | None
     witness: pa.StructType | None
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -68,6 +71,8 @@ class ChangeChannels:
         if self.marked:
             there = rows.sides[1].is_there
             arrays.append(pa.array(there, mask=~there))
+        if self.returned is not None:
+            arrays.append(self.returned.of(rows, merge_row, evaluator))
         if self.witness is not None:
             arrays.append(_witness_of(rows, self.witness, self.shown, source_rows))
         return pa.RecordBatch.from_arrays(arrays, names=[f"c{index}" for index in range(len(arrays))])

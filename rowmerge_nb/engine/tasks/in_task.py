@@ -7,15 +7,17 @@ DELETE and a MERGE of which one task has all; where many tasks have a MERGE's so
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, last_channel, page_in, whole_page
 from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, Side
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
-from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_program import PageProgram
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
@@ -33,20 +35,18 @@ class RowTask:
     Args:
         target: reads the target.
         tasks: how many tasks there are; see `ScanPass.share`.
-        where: the condition; None for all rows.
+        program: the condition, and the subqueries of condition and values, whose answers arrive beside the numbers.
         channels: makes of rows what the pass above takes.
         above: the pass of the processor.
         exchange: sends the rows to their writers within this task; None where that is Spark's business, or nobody's.
-        queries: the subqueries of condition and values, whose answers arrive beside the numbers.
     """
 
     target: ScanPass
     tasks: int
-    where: PageExpression | None
+    program: PageProgram
     channels: ChangeChannels | DeleteChannels
     above: MergePass
     exchange: LocalExchange | None = None
-    queries: tuple[PageQuery, ...] = ()
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the splits of a task."""
@@ -55,13 +55,9 @@ class RowTask:
 
     def _changed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         numbers = (split for task in batch.column(0).to_pylist() for split in self.target.share(task, self.tasks))
-        answers = [query.answer(batch.column(place)) for place, query in enumerate(self.queries, 1)]
-        evaluator = PageEvaluator(PageProgram(self.where, queries=self.queries), answers)
-        try:
+        with closing(self.program.evaluator(batch)) as evaluator:
             for kept in gathered(evaluator.filtered(self.target.read(numbers))):
                 yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
-        finally:
-            evaluator.close()
 
 
 @dataclass(frozen=True)
@@ -71,9 +67,10 @@ class JoinTask:
     Args:
         paged: the target is gone through page by page; else it is held as a whole, and rows come in the order of the source.
         target: reads the target.
-        source: reads the source; None where its rows arrive, among others that are none of its, as the last channel says.
+        source: reads the source; None where its rows arrive, and one that is none of its, as the last channel says.
         source_schema: the channels of the source that arrive, by the plan's symbols.
         join: how the rows meet.
+        program: the subqueries of the statement; their answers arrive in the one row that is none of the source's.
         channels: makes of joined rows what the pass above takes.
         above: the passes from MarkDistinct to the processor.
         exchange: sends the rows to their writers within this task; None where there is nothing between processor and writer.
@@ -84,6 +81,7 @@ class JoinTask:
     source: ScanPass | None
     source_schema: pa.Schema
     join: KeyJoin
+    program: PageProgram
     channels: ChangeChannels
     above: MergePass
     exchange: LocalExchange | None = None
@@ -99,15 +97,20 @@ class JoinTask:
         if self.source is None:
             kept = (batch.filter(last_channel(batch)) for batch in arrived)
             source = whole_page([page_in(batch, self.source_schema) for batch in kept], self.source_schema)
+            arrived = [batch.filter(pc.invert(last_channel(batch))) for batch in arrived]
         else:
             source = whole_page(self.source.pages(), self.source.schema)
+        own = next((batch for batch in arrived if batch.num_rows), None)
+        if own is None:
+            # Spark has failed below, and throws away what comes out of this.
+            return
         # Both scans have a position; the target's is the one that is asked for by its name.
         numbers, source = numbered(source)
-        evaluator = PageEvaluator(PageProgram())
         schema = self.target.schema
-        if self.paged:
-            joined = self.join.by_target(self.target.read(range(len(self.target.splits))), schema, source, evaluator)
-        else:
-            joined = self.join.joined(whole_page(self.target.pages(), schema), source, evaluator)
-        for rows in joined:
-            yield self.channels.batch(rows, evaluator, numbers)
+        with closing(self.program.evaluator(own)) as evaluator:
+            if self.paged:
+                joined = self.join.by_target(self.target.read(range(len(self.target.splits))), schema, source, evaluator)
+            else:
+                joined = self.join.joined(whole_page(self.target.pages(), schema), source, evaluator)
+            for rows in joined:
+                yield self.channels.batch(rows, evaluator, numbers)

@@ -6,15 +6,15 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["FRAGMENT_ROW", "MATCHED_ROW", "OUTCOME", "PIECE_ROW", "RECORD", "RECORD_ROW", "outcome"]
+__all__ = ["ANSWERS_ROW", "FRAGMENT_ROW", "MATCHED_ROW", "OUTCOME", "PIECE_ROW", "RECORD", "RECORD_ROW", "outcome"]
 
 OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("payload", pa.binary())])
 """What the last pass of a statement gives the driver: records and fragments."""
 RECORD_ROW, FRAGMENT_ROW = 0, 1
 """The kinds of its rows."""
-MATCHED_ROW, PIECE_ROW = 2, 3
-"""Kinds of rows that go to the stage of unmatched source rows, and no further: which rows of a piece have met a target row, as bits; and
-a row that has the piece itself joined to it. Their writer is the number of the piece."""
+MATCHED_ROW, PIECE_ROW, ANSWERS_ROW = 2, 3, 4
+"""Kinds of rows that go to the stage of unmatched source rows, and no further: which rows of a piece have met a target row, as bits; a row
+that has the piece itself joined to it; and the answers of subqueries. Their writer is the number of the piece, or of the task that gets them."""
 RECORD: Final = "$record"
 """The column by which a record passes an exchange."""
 

@@ -131,6 +131,18 @@ class PageProgram:
     assigned: tuple[AssignedColumn, ...] = ()
     queries: tuple[PageQuery, ...] = ()
 
+    def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
+        """Give what runs it.
+
+        Args:
+            row: has the answers of the queries in its first row, each in a column of the query's symbol; None where there are none.
+
+        >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
+        >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
+        [7]
+        """
+        return PageEvaluator(self, () if row is None else [query.answer(row.column(query.symbol)) for query in self.queries])
+
 
 @dataclass
 class PageEvaluator:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
 from rowmerge_nb.engine.tasks.dynamic_filter import comparable
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
-from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
+from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.row_hashes import row_hashes
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["CELLS", "IN_ORDER", "SOURCE", "TARGET", "PartitionedJoinTask", "PartitionedOutputPass"]
+__all__ = ["CELLS", "IN_ORDER", "SOURCE", "TARGET", "AnswersOutputPass", "PartitionedJoinTask", "PartitionedOutputPass"]
 
 SOURCE, TARGET = 0, 1
 """The sides of the join, in the order in which their rows come to a task."""
+_ANSWERS: Final = -1
+"""Stands in the place of a side where a cell has the answers of subqueries; they come first."""
 CELLS: Final = pa.schema(
     [("partition", pa.int32()), ("side", pa.int32()), ("cell", pa.binary()), ("sender", pa.int32()), ("number", pa.int32())]
 )
@@ -94,9 +97,7 @@ class PartitionedOutputPass:
         for partition in np.flatnonzero(counts).tolist():
             first = int(ends[partition] - counts[partition])
             cell = pa.array([cell_of(rows.slice(first, int(counts[partition])))], pa.binary())
-            told = (pa.array([value], pa.int32()) for value in (partition, self.side, task_partition(), number))
-            to, side, sender, place = told
-            yield pa.RecordBatch.from_arrays([to, side, cell, sender, place], schema=CELLS)
+            yield _sent(cell, partition, self.side, task_partition(), number)
 
     def _parted(self, page: Page) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Give the rows that are sent, task by task, and how many each task gets."""
@@ -116,6 +117,29 @@ class PartitionedOutputPass:
         return order[np.argsort(sort, kind="stable")], np.bincount(to, minlength=self.partitions)
 
 
+def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -> pa.RecordBatch:
+    to, of, by, place = (pa.array([value], pa.int32()) for value in (partition, side, sender, number))
+    return pa.RecordBatch.from_arrays([to, of, cell, by, place], schema=CELLS)
+
+
+@dataclass(frozen=True)
+class AnswersOutputPass:
+    """Sends the answers of subqueries, which arrive in one row, to every task that joins.
+
+    Args:
+        partitions: how many there are.
+    """
+
+    partitions: int
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Give the cells."""
+        for batch in batches:
+            cell = pa.array([cell_of(batch)], pa.binary())
+            for partition in range(self.partitions):
+                yield _sent(cell, partition, _ANSWERS, 0, 0)
+
+
 @dataclass(frozen=True)
 class PartitionedJoinTask:
     """MERGE of those rows of both sides that come to a task: all of a target row's matches are among them.
@@ -125,6 +149,7 @@ class PartitionedJoinTask:
     Args:
         target: the target's channels, and ``source`` the source's; both have a position.
         join: how the rows meet.
+        program: the subqueries of the statement.
         channels: makes of joined rows what the pass above takes.
         above: the passes from MarkDistinct to the sink, or to the exchange.
     """
@@ -132,6 +157,7 @@ class PartitionedJoinTask:
     target: pa.Schema
     source: pa.Schema
     join: KeyJoin
+    program: PageProgram
     channels: ChangeChannels
     above: MergePass
 
@@ -143,15 +169,19 @@ class PartitionedJoinTask:
         sides = itertools.groupby(_arrived(batches), key=lambda arrived: arrived[0])
         pages: Iterator[Page] = iter(())
         held: list[Page] = []
+        answers = None
         for side, arrived in sides:
             pages = (page for _, page in arrived)
             if side == TARGET:
                 break
-            held = list(pages)
+            if side == SOURCE:
+                held = list(pages)
+            else:
+                answers = next(pages)
         numbers, source = numbered(whole_page(held, self.source))
-        evaluator = PageEvaluator(PageProgram())
-        for rows in self.join.by_target(pages, self.target, source, evaluator):
-            yield self.channels.batch(rows, evaluator, numbers)
+        with closing(self.program.evaluator(answers)) as evaluator:
+            for rows in self.join.by_target(pages, self.target, source, evaluator):
+                yield self.channels.batch(rows, evaluator, numbers)
 
 
 def _arrived(batches: Batches) -> Iterator[tuple[int, Page]]:

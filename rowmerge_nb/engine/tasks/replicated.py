@@ -6,6 +6,7 @@ import pickle
 import uuid
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -15,9 +16,9 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
 from rowmerge_nb.engine.tasks.exchange import BUCKET
-from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD, outcome
+from rowmerge_nb.engine.tasks.outcome import ANSWERS_ROW, MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD, outcome
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
-from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
+from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
 from rowmerge_nb.errors import ExecutionError
@@ -52,6 +53,8 @@ PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
 PIECE, MATCHED = "$piece", "$matched"
 """By these a task tells the writers behind an exchange what else it tells the stage of unmatched rows: of which piece, and which of its
 rows have met a target row, as bits; a row without bits has the piece itself joined to it. Changed rows have neither."""
+_ANSWERS: Final = -1
+"""Stands in the place of a piece where a writer is told the answers of subqueries."""
 PIECE_ROWS: Final = 1 << 17
 """The rows of a piece; the last one may have fewer."""
 MOST_BYTES: Final = 1 << 30
@@ -152,25 +155,33 @@ class ReplicatedJoinTask:
     """MERGE with a source that every task has: each joins the splits that are its own with all of it.
 
     Which source rows it has matched it tells the stage of unmatched rows, piece by piece; where pieces have been packed, one task asks
-    for them to be sent there as well. Where changed rows go to certain writers, each of these is told all of it.
+    for them to be sent there as well; it also hands on the answers of subqueries. Where changed rows go to certain writers, each of these
+    is told all of it.
 
     Args:
         target: reads the target.
         tasks: how many tasks there are; see `ScanPass.share`.
         source: the source.
         join: how the rows meet.
+        program: the subqueries of the statement; their answers arrive beside the task's number, or beside its first piece.
         channels: makes of joined rows what the pass above takes.
         above: the passes from MarkDistinct to the sink, or to the exchange.
-        writers: how many writers there are behind the exchange; 0 without one.
+        receivers: how many tasks the next stage has: writers where the pass above ends at an exchange.
     """
 
     target: ScanPass
     tasks: int
     source: ReplicatedSource
     join: KeyJoin
+    program: PageProgram
     channels: ChangeChannels
     above: MergePass
-    writers: int = 0
+    receivers: int
+
+    @property
+    def to_writers(self) -> bool:
+        """Changed rows go to certain writers."""
+        return self.above.sinks is None
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -180,34 +191,44 @@ class ReplicatedJoinTask:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the splits of one task."""
-        task = None
+        first = None
         cells: dict[int, pa.Scalar] = {}
         for batch in batches:
-            task = batch.column(0)[0].as_py()
+            numbers = [0] if self.source.scan is not None else pc.fill_null(batch.column(1), 0).to_pylist()
+            if 0 in numbers:
+                first = batch.slice(numbers.index(0), 1)
             if self.source.scan is None:
-                cells.update(
-                    (piece, cell)
-                    for piece, cell in zip(batch.column(1).to_pylist(), batch.column(2), strict=True)
-                    if cell.is_valid
-                )
-        if task is None:
+                cells.update((piece, cell) for piece, cell in zip(numbers, batch.column(2), strict=True) if cell.is_valid)
+        if first is None:
             # Spark has failed below, and throws away what comes out of this.
             return
+        task = first.column(0)[0].as_py()
         matched: list[npt.NDArray[np.bool_]] = []
-        changed = self.above.work(self._joined(task, cells, matched), task)
-        yield from map(self._among_told, changed) if self.writers else changed
+        changed = self.above.work(self._joined(task, cells, first, matched), task)
+        yield from map(self._among_told, changed) if self.to_writers else changed
         packing = _packing(next(iter(cells.values()))) if cells else bytes(_PACKING_BYTES)
         for number, start in enumerate(range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)):
             bits = np.packbits(matched[0][start : start + PIECE_ROWS]).tobytes()
             yield self._told(number, packing + bits)
             if task == 0 and self.source.scan is None:
                 yield self._told(number, None)
+        if task == 0 and self.program.queries:
+            yield self._told_answers(cell_of(first.select([query.symbol for query in self.program.queries])))
 
     def _told(self, piece: int, matched: bytes | None) -> pa.RecordBatch:
         """Tell which rows of a piece have been matched; None asks for the piece itself."""
-        if not self.writers:
-            return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
-        rows = [{BUCKET: writer, PIECE: piece, MATCHED: matched} for writer in range(self.writers)]
+        if self.to_writers:
+            return self._told_writers(piece, matched)
+        return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
+
+    def _told_answers(self, answers: bytes) -> pa.RecordBatch:
+        """Tell every task of the next stage the answers of subqueries."""
+        if self.to_writers:
+            return self._told_writers(_ANSWERS, answers)
+        return outcome([(ANSWERS_ROW, receiver, answers) for receiver in range(self.receivers)])
+
+    def _told_writers(self, piece: int, told: bytes | None) -> pa.RecordBatch:
+        rows = [{BUCKET: writer, PIECE: piece, MATCHED: told} for writer in range(self.receivers)]
         return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
 
     def _among_told(self, changed: pa.RecordBatch) -> pa.RecordBatch:
@@ -216,24 +237,28 @@ class ReplicatedJoinTask:
         nothing = [pa.nulls(changed.num_rows, kind) for kind in (pa.int32(), pa.binary())]
         return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
 
-    def _joined(self, task: int, cells: dict[int, pa.Scalar], matched: list[npt.NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
+    def _joined(
+        self, task: int, cells: dict[int, pa.Scalar], answers: pa.RecordBatch, matched: list[npt.NDArray[np.bool_]]
+    ) -> Iterator[pa.RecordBatch]:
         """Join; what is told of a source row that was matched goes into the list, when the source is there."""
         numbers, source = numbered(self.source.page(cells))
         matched.append(np.zeros(source.num_rows, bool))
-        evaluator, index = PageEvaluator(PageProgram()), self.join.index(source)
+        index = self.join.index(source)
         pages = self.target.read(self.target.share(task, self.tasks))
-        for rows in self.join.matches(pages, source, index, evaluator):
-            matched[0][rows.partners] = True
-            yield self.channels.batch(rows, evaluator, numbers)
+        with closing(self.program.evaluator(answers)) as evaluator:
+            for rows in self.join.matches(pages, source, index, evaluator):
+                matched[0][rows.partners] = True
+                yield self.channels.batch(rows, evaluator, numbers)
 
 
 @dataclass
 class _Told:
-    """What the tasks of the join have told one task of the next stage: which rows of the source's pieces they have matched, and the pieces."""
+    """What the tasks of the join have told one task of the next stage: the rows that they have matched, piece by piece, the pieces, the answers."""
 
     matched: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
     cells: dict[int, pa.Scalar] = field(default_factory=dict)
     packings: set[bytes] = field(default_factory=set)
+    answers: pa.RecordBatch | None = None
 
     def take_piece(self, piece: int, cell: pa.Scalar) -> None:
         """Keep a piece, if there is one."""
@@ -247,6 +272,11 @@ class _Told:
         bits = np.frombuffer(told, np.uint8, offset=_PACKING_BYTES)
         self.matched[piece] = self.matched[piece] | bits if piece in self.matched else bits
 
+    def take_answers(self, told: bytes) -> None:
+        """Keep the answers of subqueries."""
+        with pa.ipc.open_stream(told) as stream:
+            self.answers = stream.read_next_batch()
+
 
 @dataclass(frozen=True)
 class UnmatchedRows:
@@ -255,11 +285,13 @@ class UnmatchedRows:
     Args:
         target_schema: the target's channels, which are NULL in all rows here.
         source: the source.
+        program: the subqueries of the statement.
         channels: makes of joined rows what the pass above takes.
     """
 
     target_schema: pa.Schema
     source: ReplicatedSource
+    program: PageProgram
     channels: ChangeChannels
 
     def batches(self, told: _Told) -> Iterator[pa.RecordBatch]:
@@ -275,18 +307,18 @@ class UnmatchedRows:
             msg = "The source of the MERGE was read twice, and its rows may have been others"
             hint = "rules_off={'change_in_task'} has Spark join it; please report this."
             raise ExecutionError(msg, step="join", hint=hint)
-        evaluator = PageEvaluator(PageProgram())
         whole = self.source.page({}) if self.source.scan is not None and matched else None
-        for number, bits in sorted(matched.items()):
-            first = number * PIECE_ROWS
-            if not len(bits):
-                # The one piece of a source without rows.
-                continue
-            page = whole.slice(first, PIECE_ROWS) if whole is not None else _piece(cells[number])
-            numbers, piece = numbered(page, first)
-            rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
-            if len(rows):
-                yield self.channels.batch(without_target(self.target_schema, piece, rows), evaluator, numbers)
+        with closing(self.program.evaluator(told.answers)) as evaluator:
+            for number, bits in sorted(matched.items()):
+                first = number * PIECE_ROWS
+                if not len(bits):
+                    # The one piece of a source without rows.
+                    continue
+                page = whole.slice(first, PIECE_ROWS) if whole is not None else _piece(cells[number])
+                numbers, piece = numbered(page, first)
+                rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
+                if len(rows):
+                    yield self.channels.batch(without_target(self.target_schema, piece, rows), evaluator, numbers)
 
 
 @dataclass(frozen=True)
@@ -312,11 +344,13 @@ class UnmatchedPass:
             if through.num_rows:
                 yield pa.RecordBatch.from_arrays(through.columns, schema=OUTCOME)
             for row in np.flatnonzero(kinds.to_numpy() >= MATCHED_ROW).tolist():
-                piece = batch.column(1)[row].as_py()
-                if kinds[row].as_py() == PIECE_ROW:
+                kind, piece = kinds[row].as_py(), batch.column(1)[row].as_py()
+                if kind == PIECE_ROW:
                     told.take_piece(piece, batch.column(4)[row])
-                else:
+                elif kind == MATCHED_ROW:
                     told.take_matched(piece, batch.column(2)[row].as_py())
+                else:
+                    told.take_answers(batch.column(2)[row].as_py())
         yield from self.above.work(self.unmatched.batches(told), self.first + task_partition())
 
 
@@ -350,10 +384,13 @@ class UnmatchedWriterPass:
         for batch in batches:
             pieces, matched = (batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED))
             for row in np.flatnonzero(pieces.is_valid()).tolist():
-                if matched[row].is_valid:
-                    told.take_matched(pieces[row].as_py(), matched[row].as_py())
+                piece = pieces[row].as_py()
+                if not matched[row].is_valid:
+                    told.take_piece(piece, batch.columns[-1][row])
+                elif piece != _ANSWERS:
+                    told.take_matched(piece, matched[row].as_py())
                 else:
-                    told.take_piece(pieces[row].as_py(), batch.columns[-1][row])
+                    told.take_answers(matched[row].as_py())
             yield batch.filter(pieces.is_null())
         for batch in self.above.work(self.unmatched.batches(told), self.number):
             yield batch.filter(pa.array(self.exchange.writer_of(batch) == writer))

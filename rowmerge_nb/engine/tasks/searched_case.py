@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression
 
-__all__ = ["PageBranch", "PageCase"]
+__all__ = ["PageBranch", "PageCase", "read_by"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class PageCase:
         """
         taken = self._taken(rows, evaluator)
         made = [(branch, positions, rows.picked(positions)) for branch, positions in taken if len(positions)]
-        values = [evaluator.values_of(branch.values, some.page(_read(branch.values))) for branch, _, some in made]
+        values = [evaluator.values_of(branch.values, some.page(read_by(branch.values))) for branch, _, some in made]
         if not made:
             return pa.array([], self.type)
         order = np.concatenate([positions for _, positions, _ in made])
@@ -110,5 +110,6 @@ class PageCase:
         return [*found, (self.otherwise, left)]
 
 
-def _read(columns: Sequence[AssignedColumn]) -> list[str]:
+def read_by(columns: Sequence[AssignedColumn]) -> list[str]:
+    """Give the channels that the values of columns read."""
     return sorted({name for column in columns for name in column.expression.reads})

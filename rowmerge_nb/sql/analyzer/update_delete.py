@@ -55,6 +55,8 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         stored[index] = typed(
             context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span, words
         )
+    # Before the bindings: it may read tables that nothing else reads.
+    returning = _returning(context, statement, fields)
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -64,7 +66,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
-        returning=_returning(context, statement, fields),
+        returning=returning,
         origins=tuple(context.origins),
     )
 
@@ -79,6 +81,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     target = _target(context, statement.target, "DELETE")
     fields = _fields(context, statement.target, target)
     where = _where(context, statement.where, fields)
+    returning = _returning(context, statement, fields)
     return a.DeleteAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -88,7 +91,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
-        returning=_returning(context, statement, fields),
+        returning=returning,
         origins=tuple(context.origins),
     )
 

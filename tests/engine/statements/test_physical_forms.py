@@ -68,6 +68,27 @@ MERGES = {
     "by source": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 10 THEN UPDATE SET v = -1 "
     "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN MATCHED THEN UPDATE SET part = 'm' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
     "do nothing": "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v = 40 THEN DO NOTHING WHEN MATCHED THEN DELETE",
+    "queries in every place": "MERGE INTO t USING s ON t.id = s.id AND t.x < (SELECT sum(v) FROM s) AND s.v IN (SELECT v FROM s) "
+    "WHEN MATCHED AND s.v IN (SELECT v FROM s WHERE v > 1) AND EXISTS (SELECT 1 FROM s WHERE v = 6) THEN DELETE "
+    "WHEN MATCHED THEN UPDATE SET v = (SELECT max(v) FROM s) + t.v, part = (SELECT min(part) FROM t) "
+    "WHEN NOT MATCHED AND s.v < (SELECT max(v) FROM s) THEN INSERT (id, v) VALUES (s.id, (SELECT min(v) FROM t WHERE v > 20)) "
+    "WHEN NOT MATCHED AND s.id NOT IN (SELECT id FROM s WHERE id > 9) THEN INSERT (id, part) VALUES (s.id, (SELECT 'no row' WHERE false))",
+    "queries beside a query": "MERGE INTO t USING (SELECT id, max(v) AS v FROM s GROUP BY id) q ON t.id = q.id "
+    "WHEN MATCHED AND q.v IN (SELECT v FROM s) THEN UPDATE SET v = (SELECT count(*) FROM s) "
+    "WHEN NOT MATCHED AND q.v IN (SELECT v FROM s WHERE v > 3) THEN INSERT (id, v) VALUES (q.id, (SELECT max(id) FROM s))",
+    "queries for rows that the source lacks": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v < (SELECT avg(v) FROM t) "
+    "THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = (SELECT sum(v) FROM s) WHEN MATCHED AND EXISTS (SELECT 1 FROM s WHERE v > 9) "
+    "THEN DELETE WHEN NOT MATCHED THEN INSERT (id, part) VALUES (s.id, (SELECT max(part) FROM s))",
+    "RETURNING of all clauses": "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = t.v + s.v "
+    "WHEN NOT MATCHED AND s.v = 5 THEN DO NOTHING WHEN NOT MATCHED THEN INSERT (id, part) VALUES (s.id, 'new') "
+    "RETURNING merge_action() AS action, merge_clause() AS clause, t.*, old.v AS was, new.v AS is_now, s.v + 1 AS plus, "
+    "(SELECT max(v) FROM s) AS most, concat(new.part, '!') AS shout",
+    "RETURNING by source": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 10 THEN UPDATE SET v = -1 "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN MATCHED THEN UPDATE SET part = 'm' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id) "
+    "RETURNING merge_action() AS action, t.id, s.id AS sid, new.part, old.part AS was, row(t.v, new.v) AS both",
+    "UPDATE ... RETURNING": "UPDATE t SET v = v * 2 WHERE x < 2 RETURNING t.id, old.v AS was, new.v, part || '!' AS shout, "
+    "v IN (SELECT v * 20 FROM s) AS among",
+    "DELETE ... RETURNING": "DELETE FROM t WHERE part = 'b' OR v = (SELECT max(v) FROM t) RETURNING id, part, new.v AS nothing, old.v",
     "update": "UPDATE t SET v = v * 2, part = coalesce(part, 'none') WHERE x < 2 OR x IS NULL",
     "update all": "UPDATE t SET v = id",
     "delete": "DELETE FROM t WHERE part = 'b'",
@@ -106,6 +127,7 @@ def seen(engine: Engine, statement: str) -> dict[str, Any]:
         "patterns": trace.multiple_matches,
         "stored": sum((Counter(writer.rows) for writer in trace.writers), Counter()),
         "rows after": trace.rows_after,
+        "returned": None if result.table is None else sorted(map(repr, result.table.to_pylist())),
     }
 
 
@@ -167,11 +189,21 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v > (SELECT max(v) FROM s) THEN DELETE", "a subquery"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v > (SELECT max(v) FROM s r WHERE r.id = s.id) THEN DELETE",
+            "a correlated subquery",
+        ),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.x IN (SELECT x FROM t) THEN DELETE",
+            "IN a query of floating point numbers",
+        ),
         ("UPDATE t SET v = 1 WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)", "a correlated subquery"),
         ("DELETE FROM t WHERE id IN (SELECT n FROM s CROSS JOIN UNNEST(sequence(1, 3)) AS u (n))", "of a size that nobody knows"),
         (MERGES["delete"].replace("'b'", "format('%s', v)"), "the function format"),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING t.id", "RETURNING is computed by Spark"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING format('%s', t.id) AS text",
+            "the function format",
+        ),
     ],
 )
 def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(spark: Any, statement: str, why: str) -> None:
@@ -180,8 +212,14 @@ def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(spark: Any, stateme
     assert why in text
 
 
-def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any) -> None:
-    statement = "DELETE FROM t WHERE id IN (SELECT id FROM s)"
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM t WHERE id IN (SELECT id FROM s)",
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.id IN (SELECT id FROM s) THEN DELETE",
+    ],
+)
+def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any, statement: str) -> None:
     for rows, said in (
         (6, SAID["one task"]),
         (5, "a list of up to 6 rows: a subquery's is sent to every task up to 5 rows (key_rows)"),
@@ -197,6 +235,22 @@ def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any) -> Non
     ("statement", "code", "column"),
     [
         ("UPDATE t SET v = (SELECT v FROM s)", "SUBQUERY_MULTIPLE_ROWS", 18),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v > (SELECT v FROM s) THEN DELETE",
+            "SUBQUERY_MULTIPLE_ROWS",
+            54,
+        ),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, (SELECT v FROM s))",
+            "SUBQUERY_MULTIPLE_ROWS",
+            88,
+        ),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = (SELECT sum(1 / (v - 1)) FROM s)",
+            "DIVISION_BY_ZERO",
+            70,
+        ),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING 1 / (old.v - 20) AS x", "DIVISION_BY_ZERO", 72),
         ("DELETE FROM t WHERE 1 / (v - (SELECT 10 * max(id - 9) FROM s)) = 0", "DIVISION_BY_ZERO", 21),
         ("DELETE FROM t WHERE id IN (SELECT 1 / (v - 1) FROM s)", "DIVISION_BY_ZERO", 21),
         ("MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - 20) = 0 WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", 25),
@@ -229,6 +283,41 @@ def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(spark: Any,
         assert engine.table("t").num_rows == TARGET.num_rows
     ((found, _, line, place, _),) = told
     assert (found, line, place) == (code, 1, column)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "spark" not in form])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = {} WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, {})",
+        "MERGE INTO t USING (SELECT * FROM s) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = {} WHEN NOT MATCHED THEN INSERT (v) VALUES ({})",
+        "UPDATE t SET v = {} WHERE id IS NOT NULL",
+    ],
+    ids=["a table", "a query", "UPDATE"],
+)
+def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_rows(
+    spark: Any, tmp_path: Path, form: str, statement: str
+) -> None:
+    engine = Engine(spark=spark, catalog="c", rule_settings=FORMS[form][0], dialect="extended")
+    engine.add_catalog("c", IcebergConnector(tmp_path))
+    placed = "WITH (partitioning = ARRAY['part'])" if form.endswith("to writers") else ""
+    engine.run(f"CREATE TABLE t (id bigint, v bigint, part varchar) {placed}")
+    # Several files, so that many tasks ask for it.
+    for first in range(100, 400, 100):
+        rows = pa.table({"id": range(first, first + 20), "part": ["a", "b"] * 10})
+        engine.run("INSERT INTO t (id, part) SELECT id, part FROM news", namespace={"news": rows})
+    engine.register("s", pa.table({"id": [105, 205, 305, *range(1000, 1100)]}))
+    random = "(SELECT random(1000000000000))"
+    changing = (
+        statement.replace("{}", random)
+        .replace("USING s", "USING memory.default.s AS s")
+        .replace("FROM s", "FROM memory.default.s")
+    )
+    result = engine.run(f"{changing} RETURNING {random} AS any, old.id IS NULL AS new, new.v")
+    assert "on pages" in " ".join(detail for node in result.trace.plan for detail in node.details)
+    assert result.count == len(result.table) >= 60
+    assert len(result.table["any"].unique()) == 1
+    assert len(set(zip(result.table["new"].to_pylist(), result.table["v"].to_pylist(), strict=True))) == statement.count("{}")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -291,9 +380,10 @@ def test_a_side_without_rows(spark: Any, form: str, empty: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str) -> None:
+@pytest.mark.parametrize("name", ["by source", "queries for rows that the source lacks"])
+def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str, name: str) -> None:
     engine = made(spark, form)
-    merge = MERGES["by source"].replace("USING s", "USING (SELECT * FROM s WHERE 1 = 0) s")
+    merge = MERGES[name].replace("USING s", "USING (SELECT * FROM s WHERE 1 = 0) s")
     assert engine.run(merge).count == TARGET.num_rows
 
 

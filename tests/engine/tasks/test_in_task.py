@@ -14,7 +14,7 @@ from rowmerge_nb.engine.tasks import replicated
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram, PageQuery
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.engine.tasks.replicated import (
     MATCHED,
@@ -26,7 +26,8 @@ from rowmerge_nb.engine.tasks.replicated import (
     UnmatchedRows,
     UnmatchedWriterPass,
 )
-from rowmerge_nb.engine.tasks.scan import POSITION
+from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
+from rowmerge_nb.engine.tasks.scan import POSITION, cell_of
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.errors import ExecutionError
 from rowmerge_nb.spi.operations import Operation
@@ -132,7 +133,7 @@ def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_
             assert number == writer
             return batches
 
-    unmatched = UnmatchedRows(schema, ReplicatedSource(schema, None), cast("Any", None))
+    unmatched = UnmatchedRows(schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None))
     task = UnmatchedWriterPass(7, unmatched, cast("Any", Above()), cast("Any", Exchange()))
     changed = pa.RecordBatch.from_pylist([{"c0": 1}, {"c0": 2}], schema=schema)
     rows = pa.Table.from_batches(list(task([changed])))
@@ -146,7 +147,40 @@ def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either()
     for number in range(2):
         told.take_matched(0, bytes([number] * 16))
     with pytest.raises(ExecutionError, match="was read twice, and its rows may have been others"):
-        list(UnmatchedRows(schema, ReplicatedSource(schema, None), cast("Any", None)).batches(told))
+        list(UnmatchedRows(schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)).batches(told))
+
+
+def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -> None:
+    answers = pa.RecordBatch.from_pydict({"$q0": [3], "$q1": [[{"v": 1}, {"v": 4}]]})
+    told = replicated._Told()
+    told.take_matched(0, bytes(16) + np.packbits([True, False, False, False]).tobytes())
+    told.take_piece(0, pa.scalar(bytes(16) + cell_of(SOURCE)))
+    told.take_answers(cell_of(answers))
+    program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()), PageQuery("$q1", "in", pa.int64())))
+
+    class Channels:
+        def batch(self, rows: Any, evaluator: PageEvaluator, numbers: pa.Array) -> pa.RecordBatch:
+            page = rows.page(["w"])
+            kept = evaluator.rows_where(expression('"w" >= "$q0" AND "w" IN (SELECT v FROM "$q1")', "w"), page)
+            return page.take(pa.array(kept))
+
+    unmatched = UnmatchedRows(TARGET.schema, ReplicatedSource(SOURCE.schema, None), program, cast("Any", Channels()))
+    assert pa.Table.from_batches(unmatched.batches(told)).to_pydict() == {"w": [4]}
+
+
+def test_rows_of_returning_are_computed_for_the_rows_that_change() -> None:
+    kind = pa.struct([("v", pa.int64()), ("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())])
+    made = [None, {"v": 7, "present": True, "operation": 3, "case_number": 0}, None, {"v": None, "operation": Operation.NONE}]
+    (rows,) = KeyJoin((("k", "s"),), None, full=False).joined(TARGET, SOURCE, evaluator())
+    failing = expression('CASE WHEN "w" <> 2 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "new_v" + "w" END', "w", "new_v")
+    returned = ReturnedRows(
+        ("m.0", "m.1", "m.2", "m.3"),
+        (AssignedColumn("new_v", pa.int64(), expression('"m.0"', "m.0")),),
+        (AssignedColumn("f0", pa.int64(), failing), AssignedColumn("f1", pa.int64(), expression('"v"', "v"))),
+    )
+    found = returned.of(rows, pa.array(made, kind), evaluator())
+    assert found.to_pylist() == [None, {"f0": 9, "f1": 30}, None, None]
+    assert returned.of(rows, pa.array([None] * 4, kind), evaluator()).equals(pa.nulls(4, found.type))
 
 
 def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.tasks import partitioned
-from rowmerge_nb.engine.tasks.partitioned import CELLS, SOURCE, PartitionedOutputPass
+from rowmerge_nb.engine.tasks.page_join import KeyJoin
+from rowmerge_nb.engine.tasks.page_program import PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.partitioned import (
+    CELLS,
+    SOURCE,
+    TARGET,
+    AnswersOutputPass,
+    PartitionedJoinTask,
+    PartitionedOutputPass,
+)
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass
 
 PARTITIONS = 7
@@ -82,3 +91,27 @@ def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyP
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
     cells = list(PartitionedOutputPass(SOURCE, None, 0, schema, ("k",), PARTITIONS, alone=True)(keys))
     assert Counter(cell.column(4)[0].as_py() for cell in cells) == {0: PARTITIONS, 1: PARTITIONS, 2: PARTITIONS}
+
+
+def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
+    schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
+    rows = pa.record_batch([pa.array([1, 2, 3])], names=["c0"])
+    answers = list(AnswersOutputPass(2)([pa.record_batch({"$q0": pa.array([7], pa.int32())})]))
+    assert [cell.column(0)[0].as_py() for cell in answers] == [0, 1]
+    sides = [PartitionedOutputPass(side, None, 0, schema, ("k",), 1, alone=True)([rows]) for side in (SOURCE, TARGET)]
+    cells = pa.Table.from_batches([*sides[1], answers[0], *sides[0]]).sort_by([("side", "ascending")])
+    seen: list[Any] = []
+
+    class Channels:
+        def batch(self, joined: Any, evaluator: Any, numbers: pa.Array) -> pa.RecordBatch:
+            seen.append((joined.count, [answer.to_pylist() for answer in evaluator.answers]))
+            return rows
+
+    def above(batches: Any) -> Any:
+        return batches
+
+    program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
+    join = KeyJoin((("k", "k"),), None, full=False)
+    task = PartitionedJoinTask(schema, schema, join, program, cast("Any", Channels()), cast("Any", above))
+    assert list(task(cells.to_batches()))
+    assert seen == [(3, [[7]])]
