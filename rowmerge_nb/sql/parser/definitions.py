@@ -366,16 +366,13 @@ class DefinitionReader(MergeReader):
         self.take()
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
-    def _show(self) -> st.Show:
+    def _show(self) -> st.Show | st.ShowStats:
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_SHOWN:
             self._refuse_statement(f"The statement SHOW {self.ahead().word} is not supported by this engine")
         self.take()
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
         if kind == "STATS":
-            self.expect("FOR")
-            if self.at("("):
-                self._refuse_statement("SHOW STATS of a query is not supported by this engine", "Name a table.")
-            return st.Show(*self.whole(), kind, self.table_name())
+            return self._show_stats()
         if kind == "CREATE":
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())
@@ -391,6 +388,14 @@ class DefinitionReader(MergeReader):
             if self.accept("ESCAPE"):
                 escape = self._pattern()
         return st.Show(*self.whole(), kind, name, like, escape)
+
+    def _show_stats(self) -> st.ShowStats:
+        self.expect("FOR")
+        if not self.accept("("):
+            return st.ShowStats(*self.whole(), self.table_name())
+        query = self.query()
+        self.expect(")")
+        return st.ShowStats(*self.whole(), query=query)
 
     def _pattern(self) -> s.Literal:
         start = self.token.span

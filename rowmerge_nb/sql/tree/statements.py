@@ -30,6 +30,7 @@ __all__ = [
     "MergeClause",
     "Query",
     "Show",
+    "ShowStats",
     "Span",
     "Statement",
     "TableName",
@@ -458,7 +459,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | STATS FOR | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.
@@ -470,6 +471,14 @@ class Show(Statement):
     name: TableName | None = None
     like: Literal | None = None
     escape: Literal | None = None
+
+
+@dataclass(frozen=True)
+class ShowStats(Statement):
+    """``SHOW STATS FOR name``, or ``FOR (query)``: one of the two is there."""
+
+    name: TableName | None = None
+    query: QueryNode | None = None
 
 
 @dataclass(frozen=True)
