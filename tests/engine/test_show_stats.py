@@ -62,15 +62,26 @@ def test_iceberg_tells_what_its_manifests_have(engine: Engine) -> None:
     assert stats(engine, "lake.default.empty") == {"id": NO_VALUES, None: {"row_count": 0.0}}
 
 
-def test_memory_counts_nulls_and_other_stores_count_rows(engine: Engine) -> None:
+def test_memory_counts_nulls_and_sqlite_counts_rows(engine: Engine) -> None:
     engine.run(f"CREATE TABLE t AS SELECT * FROM {ROWS}")
     assert stats(engine, "t")["id"] == {"nulls_fraction": 0.25}
     assert stats(engine, "t")[None] == {"row_count": 4.0}
     engine.run("CREATE TABLE none (id bigint)")
     assert stats(engine, "none") == {"id": NO_VALUES, None: {"row_count": 0.0}}
-    for name in ("lite.main.t", "hive.default.t"):
-        engine.run(f"CREATE TABLE {name} AS SELECT id, n FROM {ROWS}")
-        assert stats(engine, name) == {"id": {}, "n": {}, None: {"row_count": 4.0}}
+    engine.run(f"CREATE TABLE lite.main.t AS SELECT id, n FROM {ROWS}")
+    assert stats(engine, "lite.main.t") == {"id": {}, "n": {}, None: {"row_count": 4.0}}
+
+
+def test_hive_tells_what_the_stripes_have_while_nothing_is_deleted(engine: Engine) -> None:
+    engine.run(f"CREATE TABLE hive.default.t AS SELECT id, n, d FROM {ROWS}")
+    assert stats(engine, "hive.default.t") == {
+        "id": {"nulls_fraction": 0.25, "low_value": "-7", "high_value": "2"},
+        "n": {"nulls_fraction": 0.25},
+        "d": {"nulls_fraction": 0.25, "low_value": "-2.25", "high_value": "1.5"},
+        None: {"row_count": 4.0},
+    }
+    engine.run("DELETE FROM hive.default.t WHERE id = 1")
+    assert stats(engine, "hive.default.t") == {"id": {}, "n": {}, "d": {}, None: {"row_count": 4.0}}
 
 
 def test_postgresql_tells_what_analyze_has_found(engine: Engine, postgresql: str) -> None:
