@@ -81,7 +81,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
-    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns)
+    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment)
     return _definition(context, "CREATE VIEW", name, view=view)
 
 
@@ -235,7 +235,8 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span)
-    return f"CREATE VIEW {_dotted(view.name)} AS\n{view.definition.original_sql}"
+    definition = view.definition
+    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} AS\n{definition.original_sql}"
 
 
 def _table_text(context: Context, name: st.TableName) -> str:

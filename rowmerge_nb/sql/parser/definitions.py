@@ -176,19 +176,16 @@ class DefinitionReader(MergeReader):
     def _comment_on(self) -> st.CommentOn:
         self.take()
         self.expect("ON")
-        what = self.expect("COLUMN", "TABLE", "VIEW")
-        if what.word == "VIEW":
-            said = "Views have no comments in this engine"
-            raise ParseError(said, code="NOT_SUPPORTED", hint="Leave the COMMENT out.").at(what.span, len(what.text))
+        kind = self.expect("COLUMN", "TABLE", "VIEW").word
         name = self.table_name()
         column = None
-        if what.word == "COLUMN":
+        if kind == "COLUMN":
             if len(name.parts) == 1:
                 raise AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.").at(name.span)
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
         comment = None if self.accept("NULL") else self._text()
-        return st.CommentOn(*self.whole(), name, column, comment)
+        return st.CommentOn(*self.whole(), kind, name, column, comment)
 
     def _properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
@@ -346,12 +343,14 @@ class DefinitionReader(MergeReader):
     def _create_view(self, *, replace: bool) -> st.CreateView:
         self.expect("VIEW")
         name = self.table_name()
-        if self.token.word in {"COMMENT", "SECURITY", "WITH"}:
+        comment = self._comment()
+        if self.at("SECURITY", "WITH"):
             self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
         self.expect("AS")
         start = self.index
         tree = self.query()
-        return st.CreateView(*self.whole(), name, st.Query(*self.whole(), tree), self.span_from(start), replace)
+        query, span = st.Query(*self.whole(), tree), self.span_from(start)
+        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self.accept_all("IF", "NOT", "EXISTS")
