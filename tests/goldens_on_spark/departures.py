@@ -36,7 +36,7 @@ and {others} others.
 - **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
-- **Views** have no `SECURITY`, `COMMENT` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+- **Views** have no `SECURITY` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.

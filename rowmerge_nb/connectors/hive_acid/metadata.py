@@ -175,8 +175,8 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """
         handle = hive_table(table_handle)
         if not isinstance(alteration, SetTableComment | SetColumnComment):
-            super().alter_table(session, table_handle, alteration)
-            return
+            msg = "This connector does not support altering tables, but for their comments"
+            raise ConnectorError(msg, hint="Make a table with other columns: CREATE TABLE ... AS SELECT.")
         table = _commented(handle.table, alteration)
         self._transaction.changes.commented.append(table)
         self._transaction.tables[table.name] = replace(handle, table=table)

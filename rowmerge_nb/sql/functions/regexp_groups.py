@@ -70,6 +70,7 @@ _SAID: Final = {
     "Unclosed group": "end pattern with unmatched parenthesis",
     "Unmatched closing ')'": "unmatched close parenthesis",
     "Unclosed character class": "premature end of char-class",
+    "Unknown inline modifier": "undefined group option",
     "Dangling meta character '*'": "target of repeat operator is not specified",
     "Dangling meta character '?'": "target of repeat operator is not specified",
     "Dangling meta character '+'": "target of repeat operator is not specified",
