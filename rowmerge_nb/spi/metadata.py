@@ -111,6 +111,7 @@ class ConnectorViewDefinition:
         catalog: the default catalog that completed names when the view was made; it completes them ever after.
         schema: the default schema likewise.
         columns: what the query gave when the view was made; a query that gives something else by now makes the view stale.
+        comment: the comment on it.
     """
 
     name: SchemaTableName
@@ -118,6 +119,7 @@ class ConnectorViewDefinition:
     catalog: str
     schema: str
     columns: tuple[ColumnMetadata, ...]
+    comment: str | None = None
 
 
 class ConnectorMetadata(ABC):

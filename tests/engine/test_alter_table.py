@@ -181,7 +181,7 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     hive = refused(engine, "ALTER TABLE hive.default.t ADD COLUMN x bigint")
     assert (hive.code, hive.message) == (
         "NOT_SUPPORTED",
-        "This connector does not support altering tables (HiveAcidMetadata has no alter_table)",
+        "This connector does not support altering tables, but for their comments",
     )
     assert "views" in refused(engine, "ALTER TABLE v ADD COLUMN x bigint").message
     assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
@@ -373,7 +373,7 @@ def test_comments_are_kept_shown_and_changed_and_rows_stay(engine: Engine, store
     name = f"{SCHEMAS[store]}.commented"
     engine.run(f"CREATE TABLE {name} (id bigint NOT NULL COMMENT 'the \\key', n varchar COMMENT 'n') COMMENT 'one'")
     engine.run(f"INSERT INTO {name} VALUES (1, 'a')")
-    assert f"Comment on table {'commented' if store == 'memory' else ''}" in str(engine.run(f"COMMENT ON TABLE {name} IS 'two'"))
+    assert "Comment on " in str(engine.run(f"COMMENT ON TABLE {name} IS 'two'"))
     assert described(engine, name) == [("id", "the \\key"), ("n", "n")]
     # Twice the same is no error.
     for _ in range(2):
@@ -410,7 +410,48 @@ def test_a_comment_keeps_the_versions_of_a_table_in_memory(engine: Engine) -> No
     assert "COMMENT 'one'" in str(engine.run("SHOW CREATE TABLE commented").explained)
 
 
-@pytest.mark.parametrize("store", ["lite", "hive"])
+COMMENTED_VIEW = """CREATE VIEW {0} COMMENT 'it''s all' AS
+SELECT id, n AS name FROM told"""
+
+
+@pytest.mark.parametrize("name", ["memory.default.seen", "lite.main.seen"])
+def test_comments_on_a_view_and_its_columns_are_kept_and_shown(engine: Engine, name: str) -> None:
+    engine.run("CREATE TABLE told (id bigint, n varchar)")
+    engine.run(COMMENTED_VIEW.format(name))
+    assert engine.run(f"SHOW CREATE VIEW {name}").explained == COMMENTED_VIEW.format(name)
+    assert described(engine, name) == [("id", ""), ("name", "")]
+    engine.run(f"COMMENT ON VIEW {name} IS 'other'")
+    engine.run(f"COMMENT ON COLUMN {name}.NAME IS 'what it is called'")
+    assert described(engine, name) == [("id", ""), ("name", "what it is called")]
+    assert "COMMENT 'other'" in str(engine.run(f"SHOW CREATE VIEW {name}").explained)
+    engine.run(f"COMMENT ON VIEW {name} IS NULL")
+    engine.run(f"COMMENT ON COLUMN {name}.name IS NULL")
+    assert engine.run(f"SHOW CREATE VIEW {name}").explained == COMMENTED_VIEW.format(name).replace(" COMMENT 'it''s all'", "")
+    assert described(engine, name) == [("id", ""), ("name", "")]
+    assert rows(engine, name) == []
+
+
+def test_comments_on_a_hive_table_stay_with_the_table(engine: Engine) -> None:
+    name = "hive.default.commented"
+    engine.run(
+        f"CREATE TABLE {name} (id bigint COMMENT 'the key', n varchar, p varchar COMMENT 'a folder')"
+        " COMMENT 'one' WITH (partitioned_by = ARRAY['p'])"
+    )
+    engine.run(f"INSERT INTO {name} VALUES (1, 'a', 'x')")
+    engine.run(f"COMMENT ON TABLE {name} IS 'it''s two'")
+    engine.run(f"COMMENT ON COLUMN {name}.N IS 'name'")
+    engine.run(f"COMMENT ON COLUMN {name}.id IS NULL")
+    engine.run(f"UPDATE {name} SET n = 'b'")
+    assert described(engine, name) == [("id", ""), ("n", "name"), ("p", "a folder")]
+    assert "\nCOMMENT 'it''s two'\nWITH" in str(engine.run(f"SHOW CREATE TABLE {name}").explained)
+    assert rows(engine, name) == [{"id": 1, "n": "b", "p": "x"}]
+    engine.run(f"CREATE TABLE {name}2 COMMENT 'copied' AS SELECT * FROM {name}")
+    engine.run(f"COMMENT ON TABLE {name} IS NULL")
+    assert "COMMENT ON" not in str(engine.run(f"SHOW CREATE TABLE {name}").explained)
+    assert "\nCOMMENT 'copied'\n" in str(engine.run(f"SHOW CREATE TABLE {name}2").explained)
+
+
+@pytest.mark.parametrize("store", ["lite"])
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
@@ -422,7 +463,7 @@ def test_a_comment_keeps_the_versions_of_a_table_in_memory(engine: Engine) -> No
     ],
 )
 def test_a_store_that_would_lose_a_comment_refuses_it(engine: Engine, store: str, sql: str, message: str) -> None:
-    name = f"{'hive.default' if store == 'hive' else SCHEMAS[store]}.plain"
+    name = f"{SCHEMAS[store]}.plain"
     engine.run(f"CREATE TABLE {name} (id bigint)")
     error = refused(engine, sql.format(name))
     assert (error.code, error.message) == ("NOT_SUPPORTED", f"This connector does not support {message}")
@@ -436,13 +477,18 @@ def test_a_store_that_would_lose_a_comment_refuses_it(engine: Engine, store: str
         ("COMMENT ON TABLE nope IS 'x'", "TABLE_NOT_FOUND", "Table does not exist: memory.default.nope"),
         ("COMMENT ON COLUMN told.nope IS 'x'", "COLUMN_NOT_FOUND", "Column does not exist: nope"),
         ("COMMENT ON COLUMN id IS 'x'", "MISSING_TABLE", "Table must be specified"),
-        ("COMMENT ON VIEW seen IS 'x'", "NOT_SUPPORTED", "Views have no comments in this engine"),
-        ("COMMENT ON TABLE seen IS 'x'", "NOT_SUPPORTED", "is a view; views have no comments"),
+        ("COMMENT ON VIEW nope IS 'x'", "TABLE_NOT_FOUND", "View 'memory.default.nope' does not exist"),
+        ("COMMENT ON VIEW told IS 'x'", "TABLE_NOT_FOUND", "but a table with that name exists. Did you mean COMMENT ON TABLE memory.default.told IS ...?"),
+        ("COMMENT ON TABLE seen IS 'x'", "TABLE_NOT_FOUND", "but a view with that name exists. Did you mean COMMENT ON VIEW memory.default.seen IS ...?"),
+        ("COMMENT ON COLUMN seen.nope IS 'x'", "COLUMN_NOT_FOUND", "Column does not exist: nope"),
+        ("COMMENT ON VIEW seen IS 5", "SYNTAX_ERROR", "mismatched input '5'. Expecting: 'NULL', <string>"),
         ("COMMENT ON TABLE information_schema.tables IS 'x'", "NOT_SUPPORTED", "it has no comments"),
         ("COMMENT ON TABLE told IS 5", "SYNTAX_ERROR", "mismatched input '5'. Expecting: 'NULL', <string>"),
         ("COMMENT ON TABLE told", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: '.', 'IS'"),
         ("COMMENT ON SCHEMA s IS 'x'", "SYNTAX_ERROR", "mismatched input 'SCHEMA'. Expecting: 'COLUMN', 'TABLE', 'VIEW'"),
-        ("CREATE VIEW w COMMENT 'x' AS SELECT 1 a", "NOT_SUPPORTED", "COMMENT of CREATE VIEW is not supported by this engine"),
+        ("CREATE VIEW w COMMENT 5 AS SELECT 1 a", "SYNTAX_ERROR", "mismatched input '5'. Expecting: <string>"),
+        ("CREATE VIEW w SECURITY INVOKER AS SELECT 1 a", "NOT_SUPPORTED", "SECURITY of CREATE VIEW is not supported by this engine"),
+        ("CREATE VIEW w x", "SYNTAX_ERROR", "mismatched input 'x'. Expecting: '.', 'AS', 'COMMENT', 'SECURITY', 'WITH'"),
         ("CREATE TABLE u (a bigint COMMENT 5)", "SYNTAX_ERROR", "mismatched input '5'"),
     ],
 )  # fmt: skip

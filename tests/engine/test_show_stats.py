@@ -13,6 +13,7 @@ from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresCon
 pytestmark = pytest.mark.spark
 
 COLUMNS = ["column_name", "data_size", "distinct_values_count", "nulls_fraction", "row_count", "low_value", "high_value"]
+NO_VALUES = {"data_size": 0.0, "distinct_values_count": 0.0, "nulls_fraction": 1.0}
 ROWS = """(VALUES
     (1, 'a', 1.5, DATE '2024-02-29', 1e0, TIMESTAMP '2024-01-01 00:00:01.5', true),
     (2, NULL, NULL, DATE '1969-01-01', 4e0, NULL, false),
@@ -45,7 +46,7 @@ def test_iceberg_tells_what_its_manifests_have(engine: Engine) -> None:
     assert found == {
         "id": {"nulls_fraction": 0.125, "low_value": "-7", "high_value": "12"},
         "n": {"nulls_fraction": 0.625},
-        "d": {"nulls_fraction": 0.625, "low_value": "-2.25", "high_value": "1.50"},
+        "d": {"nulls_fraction": 0.625, "low_value": "-2.25", "high_value": "1.5"},
         "day": {"nulls_fraction": 0.75, "low_value": "1969-01-01", "high_value": "2024-02-29"},
         "f": {"nulls_fraction": 0.0, "low_value": "-2.0", "high_value": "4.0"},
         "ts": {"nulls_fraction": 0.875, "low_value": "2024-01-01 00:00:01.500000", "high_value": "2024-01-01 00:00:01.500000"},
@@ -58,18 +59,29 @@ def test_iceberg_tells_what_its_manifests_have(engine: Engine) -> None:
     after = stats(engine, "lake.default.t")
     assert (after["late"], after[None]) == ({}, {"row_count": 8.0})
     engine.run("CREATE TABLE lake.default.empty (id bigint)")
-    assert stats(engine, "lake.default.empty") == {"id": {}, None: {"row_count": 0.0}}
+    assert stats(engine, "lake.default.empty") == {"id": NO_VALUES, None: {"row_count": 0.0}}
 
 
-def test_memory_counts_nulls_and_other_stores_count_rows(engine: Engine) -> None:
+def test_memory_counts_nulls_and_sqlite_counts_rows(engine: Engine) -> None:
     engine.run(f"CREATE TABLE t AS SELECT * FROM {ROWS}")
     assert stats(engine, "t")["id"] == {"nulls_fraction": 0.25}
     assert stats(engine, "t")[None] == {"row_count": 4.0}
     engine.run("CREATE TABLE none (id bigint)")
-    assert stats(engine, "none") == {"id": {}, None: {"row_count": 0.0}}
-    for name in ("lite.main.t", "hive.default.t"):
-        engine.run(f"CREATE TABLE {name} AS SELECT id, n FROM {ROWS}")
-        assert stats(engine, name) == {"id": {}, "n": {}, None: {"row_count": 4.0}}
+    assert stats(engine, "none") == {"id": NO_VALUES, None: {"row_count": 0.0}}
+    engine.run(f"CREATE TABLE lite.main.t AS SELECT id, n FROM {ROWS}")
+    assert stats(engine, "lite.main.t") == {"id": {}, "n": {}, None: {"row_count": 4.0}}
+
+
+def test_hive_tells_what_the_stripes_have_while_nothing_is_deleted(engine: Engine) -> None:
+    engine.run(f"CREATE TABLE hive.default.t AS SELECT id, n, d FROM {ROWS}")
+    assert stats(engine, "hive.default.t") == {
+        "id": {"nulls_fraction": 0.25, "low_value": "-7", "high_value": "2"},
+        "n": {"nulls_fraction": 0.25},
+        "d": {"nulls_fraction": 0.25, "low_value": "-2.25", "high_value": "1.5"},
+        None: {"row_count": 4.0},
+    }
+    engine.run("DELETE FROM hive.default.t WHERE id = 1")
+    assert stats(engine, "hive.default.t") == {"id": {}, "n": {}, "d": {}, None: {"row_count": 4.0}}
 
 
 def test_postgresql_tells_what_analyze_has_found(engine: Engine, postgresql: str) -> None:
@@ -88,6 +100,20 @@ def test_postgresql_tells_what_analyze_has_found(engine: Engine, postgresql: str
     assert found["n"] == {"nulls_fraction": 0.25, "distinct_values_count": 3.0}
 
 
+def test_a_query_and_a_view_are_estimated_by_what_the_store_knows(engine: Engine) -> None:
+    engine.run(f"CREATE TABLE lake.default.t AS SELECT * FROM {ROWS}")
+    query = "SELECT id AS key, d FROM lake.default.t WHERE id > -3"
+    engine.run(f"CREATE VIEW some AS {query}")
+    # Three of four rows have a value, somewhere between -7 and 2.
+    key = {"nulls_fraction": 0.0, "low_value": "-3", "high_value": "2"}
+    for name in (f"({query})", "some"):
+        known = stats(engine, name)
+        assert known["key"] == key
+        assert known["d"] == {"nulls_fraction": 0.25, "low_value": "-2.25", "high_value": "1.5"}
+        assert known[None] == {"row_count": pytest.approx(4 * 0.75 * 5 / 9)}
+    assert engine.run(f"SHOW STATS FOR ({query})").table == engine.run("SHOW STATS FOR some").table
+
+
 def test_of_a_dataframe_and_of_information_schema_the_rows_are_counted(engine: Engine) -> None:
     assert stats(engine, "frame", namespace={"frame": pd.DataFrame({"a": [1, 2]})}) == {"a": {}, None: {"row_count": 2.0}}
     assert stats(engine, "information_schema.schemata")[None] == {"row_count": 2.0}
@@ -97,13 +123,12 @@ def test_of_a_dataframe_and_of_information_schema_the_rows_are_counted(engine: E
     ("sql", "code", "message"),
     [
         ("SHOW STATS FOR nope", "TABLE_NOT_FOUND", "Table 'memory.default.nope' does not exist"),
-        ("SHOW STATS FOR seen", "NOT_SUPPORTED", "SHOW STATS of a view is not supported by this engine"),
-        ("SHOW STATS FOR (SELECT 1)", "NOT_SUPPORTED", "SHOW STATS of a query is not supported by this engine"),
+        ("SHOW STATS FOR seen", "NOT_SUPPORTED", "SHOW STATS of a query with DISTINCT is not supported by this engine"),
         ("SHOW STATS t", "SYNTAX_ERROR", "mismatched input 't'. Expecting: 'FOR'"),
     ],
 )
 def test_what_has_no_statistics_is_refused(engine: Engine, sql: str, code: str, message: str) -> None:
-    engine.run("CREATE VIEW seen AS SELECT 1 AS a")
+    engine.run("CREATE VIEW seen AS SELECT DISTINCT 1 AS a")
     with pytest.raises(RowMergeError) as failed:
         engine.run(sql)
     assert (failed.value.code, failed.value.message, failed.value.line) == (code, message, 1)

@@ -36,7 +36,7 @@ and {others} others.
 - **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
-- **Views** have no `SECURITY`, `COMMENT` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+- **Views** have no `SECURITY` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
@@ -46,6 +46,11 @@ and {others} others.
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
+- **Words of FUNCTION_NOT_FOUND.** In the list of what a function takes, type variables are in capitals (Trino has those of some functions in small letters: `array_position(array(t), t)`), a lambda among what it was given is `function`, and
+  functions of dates that are given something else are "not registered", without a list. Code and place are Trino's, as they are where `url_decode`, `from_base64` or an INTERVAL literal cannot read a text, which is said in other words.
+- **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
+  [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 
 _KEPT_INTRODUCTION = """\

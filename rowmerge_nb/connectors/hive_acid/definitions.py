@@ -40,6 +40,7 @@ def defined_table(
     location: str,
     *,
     managed: bool,
+    comment: str | None = None,
 ) -> HiveTable:
     """Check what a table is to be, and give it.
 
@@ -50,6 +51,7 @@ def defined_table(
         properties: those of `TABLE_PROPERTIES`.
         location: the folder of its files.
         managed: the files belong to the table.
+        comment: the comment on it.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
@@ -76,6 +78,7 @@ def defined_table(
         version,
         managed,
         True if transactional is None else bool(transactional),
+        comment,
     )
 
 

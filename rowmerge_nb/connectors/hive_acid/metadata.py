@@ -22,16 +22,17 @@ from rowmerge_nb.connectors.hive_acid.handles import (
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
-from rowmerge_nb.connectors.hive_acid.statistics import most_rows
+from rowmerge_nb.connectors.hive_acid.statistics import column_statistics, most_rows
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.handles import PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
+from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Metastore
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
@@ -116,13 +118,19 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(known, high_watermark=wanted)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give a table's columns and properties."""
+        """Give a table's columns, properties and comment."""
         table = hive_table(table_handle).table
-        return ConnectorTableMetadata(table.name, table.columns, table.properties)
+        return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
         """Give the number of rows in the files, deleted ones among them."""
         return TableStatistics(most_rows(hive_table(table_handle)))
+
+    def get_column_statistics(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> Mapping[str, ColumnStatistics]:
+        """Give what the tails of the files tell; nothing of a table whose files hold deleted rows."""
+        return column_statistics(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""
@@ -132,7 +140,8 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """Make a table, visible with the commit."""
         name = metadata.name
         location = self._metastore.schema_location(name.schema) / folder_name(name.table)
-        table = defined_table(uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True)
+        made = (metadata.columns, metadata.properties, str(location))
+        table = defined_table(uuid.uuid4().hex, name, *made, managed=True, comment=metadata.comment)
         try:
             location.mkdir(parents=True)
         except FileExistsError:
@@ -155,6 +164,22 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._transaction.tables[table.name] = None
         self._transaction.changes.dropped.append(table)
         self._transaction.removed.append(table)
+
+    stores_comments = True
+
+    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+        """Set or remove a comment with the commit.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for other alterations.
+        """
+        handle = hive_table(table_handle)
+        if not isinstance(alteration, SetTableComment | SetColumnComment):
+            msg = "This connector does not support altering tables, but for their comments"
+            raise ConnectorError(msg, hint="Make a table with other columns: CREATE TABLE ... AS SELECT.")
+        table = _commented(handle.table, alteration)
+        self._transaction.changes.commented.append(table)
+        self._transaction.tables[table.name] = replace(handle, table=table)
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -299,3 +324,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             is_new=is_new,
         )
         return ConnectorOutputMetadata(tuple(written))
+
+
+def _commented(table: HiveTable, alteration: SetTableComment | SetColumnComment) -> HiveTable:
+    if isinstance(alteration, SetTableComment):
+        return replace(table, comment=alteration.comment)
+    columns = (replace(c, comment=alteration.comment) if c.name == alteration.column else c for c in table.columns)
+    return replace(table, columns=tuple(columns))

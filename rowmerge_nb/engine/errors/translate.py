@@ -198,6 +198,9 @@ def _with_detail(message: str, condition: str, text: str) -> str:
     if condition == "INVALID_PARAMETER_VALUE":
         pattern = re.search(r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE", text, re.DOTALL)
         return diagnosis(pattern[1] or pattern[2]) if pattern else message
+    if condition == "INVALID_REGEXP_REPLACE":
+        by = re.search(r'replacement = "(.*)" and position = ', text, re.DOTALL)
+        return f"{message}: {by[1]}" if by else message
     if condition == "DUPLICATED_MAP_KEY":
         key = re.search(r"Duplicate map key (.*?) was found", text)
         return f"Duplicate map keys ({key[1]}) are not allowed" if key else message

@@ -76,7 +76,7 @@ _DEFINED: Final = {
     "DROP SCHEMA": ("Schema", "dropped"),
     "TRUNCATE TABLE": ("Table", "emptied"),
     "ALTER TABLE": ("Table", "altered"),
-    "COMMENT": ("Comment on table", "set"),
+    "COMMENT": ("Comment on", "set"),
     "PREPARE": ("Statement", "prepared"),
     "DEALLOCATE PREPARE": ("Statement", "forgotten"),
 }

@@ -1,8 +1,9 @@
-"""Analyzes ALTER TABLE: the table and its columns looked up, and what Trino refuses refused."""
+"""Analyzes ALTER TABLE and COMMENT: the table and its columns looked up, and what Trino refuses refused."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.alterations import (
@@ -23,6 +24,8 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.sql.analyzer.context import Context
 
@@ -59,33 +62,66 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze COMMENT ON TABLE and COMMENT ON COLUMN."""
+    """Analyze COMMENT ON TABLE, VIEW and COLUMN; a column may be one of a view."""
     assert isinstance(statement, st.CommentOn)
     span = context.statement_span(statement.name.span)
     view = context.view(statement.name, span)
-    if view is not None:
-        context.error("NOT_SUPPORTED", f"'{view.qualified}' is a view; views have no comments in this engine", span)
+    if view is not None and statement.kind != "TABLE":
+        return _comment_on_view(context, statement, view)
     target = context.lookup(statement.name)
-    if target is None:
-        name = ".".join(context.qualified(statement.name, span))
-        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
-        context.error("TABLE_NOT_FOUND", f"Table does not exist: {name}", span, hint)
+    if target is None or view is not None or statement.kind == "VIEW":
+        _refuse_comment_on(context, statement, view, target)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span)
     alteration: Alteration
     if statement.column is None:
         alteration, refused = SetTableComment(statement.comment), "setting table comments"
     else:
-        columns = {column.name.lower(): column.name for column in target.columns}
-        if statement.column.value not in columns:
-            hint = did_you_mean(statement.column.text, list(columns.values()))
-            said = f"Column does not exist: {statement.column.value}"
-            context.error("COLUMN_NOT_FOUND", said, context.statement_span(statement.column.span), hint)
-        alteration, refused = SetColumnComment(columns[statement.column.value], statement.comment), "setting column comments"
+        name = _commented_column(context, statement.column, target.columns).name
+        alteration, refused = SetColumnComment(name, statement.comment), "setting column comments"
     if not context.tables.stores_comments(target.catalog):
         context.error("NOT_SUPPORTED", f"This connector does not support {refused}", span)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(context.text, bindings, notices, "COMMENT", target.name, target=target, alteration=alteration)
+
+
+def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
+    """Give the view anew: what is stored of it is all there is to it."""
+    made = view.definition
+    if statement.column is None:
+        made = replace(made, comment=statement.comment)
+    else:
+        column = _commented_column(context, statement.column, made.columns)
+        changed = replace(column, comment=statement.comment)
+        made = replace(made, columns=tuple(changed if other is column else other for other in made.columns))
+    return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "COMMENT", view.name, view=made)
+
+
+def _commented_column(context: Context, written: st.Identifier, columns: Sequence[ColumnMetadata]) -> ColumnMetadata:
+    known = {column.name.lower(): column for column in columns}
+    if written.value not in known:
+        hint = did_you_mean(written.text, [column.name for column in columns])
+        said = f"Column does not exist: {written.value}"
+        context.error("COLUMN_NOT_FOUND", said, context.statement_span(written.span), hint)
+    return known[written.value]
+
+
+def _refuse_comment_on(
+    context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
+) -> NoReturn:
+    """Say that there is no such table or view, and what there is of that name."""
+    span = context.statement_span(statement.name.span)
+    name = ".".join(context.qualified(statement.name, span))
+    if view is not None:
+        said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
+    elif statement.kind != "VIEW":
+        said = f"Table does not exist: {name}"
+    elif target is not None and target.dataframe is None:
+        said = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
+    else:
+        said = f"View '{name}' does not exist"
+    hint = None if "Did you mean" in said else did_you_mean(statement.name.parts[-1].value, context.tables.names())
+    context.error("TABLE_NOT_FOUND", said, span, hint)
 
 
 def defined_column(column: st.ColumnDefinition) -> ColumnMetadata:

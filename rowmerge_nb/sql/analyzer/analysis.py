@@ -535,7 +535,7 @@ class DefinitionAnalysis(Analysis):
             ``COMMENT``.
         name: catalog, schema, and the view or table; a schema has two parts.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
-        view: the view to make.
+        view: the view to make, or to comment on, as it is to be.
         target: the table to empty, to alter or to comment on.
         alteration: what is altered.
         property_spans: where the name of each property stands that is set.

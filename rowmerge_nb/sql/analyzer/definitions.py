@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata, ColumnStatistics, ConnectorViewDefinition
-from rowmerge_nb.spi.types import DOUBLE, UNKNOWN, VARCHAR
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.parser.tokens import RESERVED
@@ -20,7 +19,6 @@ from rowmerge_nb.sql.tree import statements as st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
 
@@ -83,7 +81,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
-    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns)
+    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment)
     return _definition(context, "CREATE VIEW", name, view=view)
 
 
@@ -187,8 +185,6 @@ def _unknown_catalog(context: Context, catalog: str, span: st.Span) -> NoReturn:
 def show(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze SHOW and DESCRIBE: the catalogs are asked right here."""
     assert isinstance(statement, st.Show)
-    if statement.kind == "STATS" and statement.name is not None:
-        return a.ListingAnalysis(context.text, (), tuple(context.notices), "SHOW STATS", *_statistics(context, statement.name))
     names, rows = _listed(context, statement)
     if statement.like is not None:
         pattern = _pattern(context, statement.like.value, statement.escape)
@@ -196,39 +192,6 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
     kind = f"SHOW {statement.kind}"
     columns = tuple((name, VARCHAR) for name in names)
     return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
-
-
-_STATISTICS: Final = (
-    ("column_name", VARCHAR),
-    ("data_size", DOUBLE),
-    ("distinct_values_count", DOUBLE),
-    ("nulls_fraction", DOUBLE),
-    ("row_count", DOUBLE),
-    ("low_value", VARCHAR),
-    ("high_value", VARCHAR),
-)
-"""The columns of SHOW STATS."""
-
-
-def _statistics(context: Context, name: st.TableName) -> tuple[tuple[tuple[str, Type], ...], tuple[tuple[Any, ...], ...]]:
-    """Give the columns and rows of SHOW STATS: one row for every column, and one for the table."""
-    span = context.statement_span(name.span)
-    if context.view(name, span) is not None:
-        said = "SHOW STATS of a view is not supported by this engine"
-        context.error("NOT_SUPPORTED", said, span, "Name a table that the view reads.")
-    table = context.table(name, span)
-    row_count, known = context.tables.statistics(table)
-    rows: list[tuple[Any, ...]] = []
-    for column in table.columns:
-        found = known.get(column.name, ColumnStatistics())
-        bounds = (_bound(found.low_value), _bound(found.high_value))
-        rows.append((column.name, found.data_size, found.distinct_values_count, found.nulls_fraction, None, *bounds))
-    rows.append((None, None, None, None, row_count, None, None))
-    return _STATISTICS, tuple(rows)
-
-
-def _bound(value: Any) -> str | None:
-    return None if value is None else value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
@@ -272,7 +235,8 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span)
-    return f"CREATE VIEW {_dotted(view.name)} AS\n{view.definition.original_sql}"
+    definition = view.definition
+    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} AS\n{definition.original_sql}"
 
 
 def _table_text(context: Context, name: st.TableName) -> str:

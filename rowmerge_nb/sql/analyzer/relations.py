@@ -311,7 +311,8 @@ class RelationAnalyzer:
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
         columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.columns, strict=True))
-        tree = q.Scanned(binding.shown(binding.qualified), columns, lambda: binding.estimated_rows)
+        shown, tables = binding.shown(binding.qualified), self.context.tables
+        tree = q.Scanned(shown, columns, lambda: binding.estimated_rows, lambda: tables.statistics(binding))
         return RelationResult(
             fields,
             text,

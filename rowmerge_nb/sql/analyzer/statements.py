@@ -28,6 +28,7 @@ from rowmerge_nb.sql.analyzer.merge import analyze_merge
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
+from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
@@ -296,6 +297,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.CommentOn: comment_on,
     st.Call: call,
     st.Show: show,
+    st.ShowStats: show_statistics,
     st.Explain: _explain,
     st.Update: analyze_update,
     st.Delete: analyze_delete,

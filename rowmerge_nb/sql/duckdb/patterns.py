@@ -1,8 +1,8 @@
 r"""Regular expressions in DuckDB SQL: those that its engine, RE2, and Trino's read alike.
 
 A pattern is a constant, which is read here and written anew: ``\d``, ``\w`` and ``\s`` as the ASCII that they mean for Trino. What RE2 lacks,
-or reads in a way of its own, is not printed: ``$`` but at the end of a condition, word boundaries, references to groups, repetitions of what may be
-empty, classes within classes, flags.
+or reads in a way of its own, is not printed: ``$`` and ``\Z`` but at the end of a condition, word boundaries, references to groups, repetitions
+of what may be empty, classes within classes, flags.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SETS: Final = {
 _CONTROLS: Final = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
 _COUNTED: Final = re.compile(r"\{(\d{1,3})(?:(,)(\d{0,3}))?\}")
 _END: Final = r"\n?\z"
-"""What Java's ``$`` is at the end of a pattern: it stands before a last end of a line too."""
+"""What ``$`` and ``\\Z`` are at the end of a pattern: they stand before a last end of a line too."""
 _MOST_GROUP: Final = 9
 
 
@@ -111,17 +111,24 @@ class _Pattern:
         if found == "^":
             return r"\A", True
         if found == "$":
-            if not self.is_condition or not outermost or self.next not in {"", "|"}:
-                raise self.refuse()
-            return _END, True
+            return self.end(outermost=outermost), True
         if found == "\\":
             letter = self.take()
+            if letter == "Z":
+                return self.end(outermost=outermost), True
+            if letter in "Az":
+                return f"\\{letter}", True
             if letter.lower() in _SETS:
                 return f"[{'^' if letter.isupper() else ''}{_SETS[letter.lower()]}]", False
             return self.escaped(letter), False
         if found in "*+?{}]":
             raise self.refuse()
         return _plain(found), False
+
+    def end(self, *, outermost: bool) -> str:
+        if not self.is_condition or not outermost or self.next not in {"", "|"}:
+            raise self.refuse()
+        return _END
 
     def escaped(self, letter: str) -> str:
         if letter in _CONTROLS:

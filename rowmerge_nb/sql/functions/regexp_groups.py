@@ -70,6 +70,9 @@ _SAID: Final = {
     "Unclosed group": "end pattern with unmatched parenthesis",
     "Unmatched closing ')'": "unmatched close parenthesis",
     "Unclosed character class": "premature end of char-class",
+    "unknown extension": "undefined group option",
+    "unknown flag": "undefined group option",
+    "Unknown inline modifier": "undefined group option",
     "Dangling meta character '*'": "target of repeat operator is not specified",
     "Dangling meta character '?'": "target of repeat operator is not specified",
     "Dangling meta character '+'": "target of repeat operator is not specified",
@@ -95,5 +98,6 @@ def diagnosis(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        return _SAID.get(error.msg, error.msg)
+        # What Python does not know stands behind its words.
+        return _SAID.get(error.msg.partition(" ?")[0], error.msg)
     return f"invalid pattern: {pattern}"

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ABSENT_TYPES", "DefinitionReader", "read_type"]
 
-_NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}
+_NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG"}
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
-_NOT_ALTERED: Final = frozenset({"BRANCH", "MATERIALIZED", "SCHEMA", "VIEW"})
+_NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION"}
+_NOT_SHOWN: Final = ("CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION")
+"""What SHOW can be about besides what is shown here."""
+_NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
+"""What SHOW CREATE can be about besides."""
 
 ABSENT_TYPES: Final = frozenset(
     [
@@ -91,6 +94,8 @@ class DefinitionReader(MergeReader):
         self.take()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
+        if or_replace:
+            self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
         if or_replace or self.at("VIEW"):
             return self._create_view(replace=or_replace)
         if self.accept("SCHEMA"):
@@ -176,19 +181,16 @@ class DefinitionReader(MergeReader):
     def _comment_on(self) -> st.CommentOn:
         self.take()
         self.expect("ON")
-        what = self.expect("COLUMN", "TABLE", "VIEW")
-        if what.word == "VIEW":
-            said = "Views have no comments in this engine"
-            raise ParseError(said, code="NOT_SUPPORTED", hint="Leave the COMMENT out.").at(what.span, len(what.text))
+        kind = self.expect("COLUMN", "TABLE", "VIEW").word
         name = self.table_name()
         column = None
-        if what.word == "COLUMN":
+        if kind == "COLUMN":
             if len(name.parts) == 1:
                 raise AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.").at(name.span)
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
         comment = None if self.accept("NULL") else self._text()
-        return st.CommentOn(*self.whole(), name, column, comment)
+        return st.CommentOn(*self.whole(), kind, name, column, comment)
 
     def _properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
@@ -346,12 +348,14 @@ class DefinitionReader(MergeReader):
     def _create_view(self, *, replace: bool) -> st.CreateView:
         self.expect("VIEW")
         name = self.table_name()
-        if self.token.word in {"COMMENT", "SECURITY", "WITH"}:
+        comment = self._comment()
+        if self.at("SECURITY", "WITH"):
             self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
         self.expect("AS")
         start = self.index
         tree = self.query()
-        return st.CreateView(*self.whole(), name, st.Query(*self.whole(), tree), self.span_from(start), replace)
+        query, span = st.Query(*self.whole(), tree), self.span_from(start)
+        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self.accept_all("IF", "NOT", "EXISTS")
@@ -363,20 +367,23 @@ class DefinitionReader(MergeReader):
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
     def _describe(self) -> st.Show:
-        self.take()
+        if self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2)):
+            self._refuse_statement(f"The statement DESCRIBE {self.ahead().word} is not supported by this engine")
+        if self.take().word == "DESCRIBE":
+            self.note("'INPUT'", "'OUTPUT'")
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
-    def _show(self) -> st.Show:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_SHOWN:
-            self._refuse_statement(f"The statement SHOW {self.ahead().word} is not supported by this engine")
+    def _show(self) -> st.Show | st.ShowStats:
+        start = self.index
         self.take()
+        if self.at(*_NOT_SHOWN):
+            self._refuse_shown(start, self.token.word)
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
         if kind == "STATS":
-            self.expect("FOR")
-            if self.at("("):
-                self._refuse_statement("SHOW STATS of a query is not supported by this engine", "Name a table.")
-            return st.Show(*self.whole(), kind, self.table_name())
+            return self._show_stats()
         if kind == "CREATE":
+            if self.at(*_NOT_SHOWN_AS_CREATED):
+                self._refuse_shown(start, f"CREATE {self.token.word}")
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())
         name = None
@@ -385,16 +392,22 @@ class DefinitionReader(MergeReader):
             name = self.table_name()
         elif kind != "CATALOGS" and self.accept("FROM", "IN"):
             name = self.table_name()
-        like = escape = None
-        if self.accept("LIKE"):
-            like = self._pattern()
-            if self.accept("ESCAPE"):
-                escape = self._pattern()
+        like = self._pattern() if self.accept("LIKE") else None
+        escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
         return st.Show(*self.whole(), kind, name, like, escape)
 
+    def _show_stats(self) -> st.ShowStats:
+        self.expect("FOR")
+        if not self.accept("("):
+            return st.ShowStats(*self.whole(), self.table_name())
+        query = self.query()
+        self.expect(")")
+        return st.ShowStats(*self.whole(), query=query)
+
     def _pattern(self) -> s.Literal:
-        start = self.token.span
-        value = self.expression()
-        if not (isinstance(value, s.Literal) and value.kind == "string"):
-            self.error("The pattern of SHOW is a text", start)
-        return value
+        span = self.token.span
+        return s.Literal(span, "string", self._text())
+
+    def _refuse_shown(self, start: int, what: str) -> NoReturn:
+        self.index = start
+        self._refuse_statement(f"The statement SHOW {what} is not supported by this engine")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import ParseError, RowMergeError
 from rowmerge_nb.sql.parser.primaries import SPECIAL
 from rowmerge_nb.sql.parser.statements import READERS, StatementReader
 from rowmerge_nb.sql.parser.tokens import Runs
@@ -25,6 +25,8 @@ __all__ = ["Place", "Slot", "place"]
 _DUMMY: Final = " x "
 _REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE"})
 """Words that the grammar knows so as to refuse them."""
+_SAYING_WHAT: Final = 3
+"""So many words at the beginning of a statement say what kind of statement it is."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
 _TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})
 """Types of which literals are written: ``DATE '...'``."""
@@ -88,11 +90,23 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
     # Only with a name in its place can what follows be read.
     whole = _read(f"{before}{_DUMMY}{after}", len(before), extended=extended)
     words = frozenset() if qualified else asked.words - _REFUSED
+    if len(before.split()) < _SAYING_WHAT:
+        words = frozenset(word for word in words if not _is_refused(f"{before}{word}{_DUMMY}", extended=extended))
     frames = whole.seen or asked.seen or []
     relations: list[s.Relation] = []
     for frame in frames:
         relations.extend(relation for relation in frame.relations if relation not in relations)
     return Place(words, frozenset(asked.slots), tuple(relations), asked.changed, tuple(whole.named or asked.named))
+
+
+def _is_refused(text: str, *, extended: bool) -> bool:
+    """Tell whether a statement that begins so is one of Trino's that is not supported."""
+    try:
+        with room():
+            StatementReader(text, extended=extended).statement()
+    except RowMergeError as error:
+        return error.code == "NOT_SUPPORTED"
+    return False
 
 
 def _read(text: str, cursor: int, *, extended: bool) -> _Watching:

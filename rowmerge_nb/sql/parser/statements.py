@@ -227,6 +227,10 @@ class StatementReader(DefinitionReader):
                 if not self.accept(","):
                     break
             self.expect(")")
+        elif self.token.word == "(":
+            self.index += 1
+            self.note("'FORMAT'", "'TYPE'")
+            self.index -= 1
         inner = self._explained()
         return st.Explain(*self.whole(), inner, kind, form)
 
@@ -266,6 +270,7 @@ class StatementReader(DefinitionReader):
             assert isinstance(literal, s.Literal)
             inner = literal.value
         else:
+            self.note("'IMMEDIATE'")
             name = self.identifier()
         values = []
         if self.accept("USING"):

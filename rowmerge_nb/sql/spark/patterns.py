@@ -53,6 +53,7 @@ _INSIDE: Final = re.compile(
 )
 _KNOWN_ESCAPES: Final = frozenset("wWdDsStnrfaexucAZzGkpP0123456789")
 """The letters that mean the same behind a backslash in both engines; to Joni others are themselves."""
+_LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
 _EXTENDED: Final = re.compile(r"\(\?[a-zA-Z]*x")
 
 
@@ -67,6 +68,7 @@ class _Reader:
         self.groups: list[list[bool]] = [[True, False, True]]
         self.last = False
         self.was_repeated = False
+        self.has_lines = _LINES.search(pattern) is not None
 
     def read(self) -> tuple[str, bool]:
         """Give the pattern for Java, and whether it may match nothing."""
@@ -99,9 +101,9 @@ class _Reader:
         elif match["comment"] is not None:
             return
         elif match["flags"] is not None:
-            self.written.append(found)
+            self.written.append(_flags(found))
         elif match["opening"] is not None:
-            self.atom(found, takes=False)
+            self.atom(_flags(found) if found.endswith(":") else found, takes=False)
             self.groups.append([True, False, not re.fullmatch(r"\(\?<?[=!]", found)])
         elif match["repeated"] is not None:
             self.written.append(found)
@@ -131,7 +133,8 @@ class _Reader:
             self.written.append(found)
             self.last, self.was_repeated = needed and (this or self.last) and takes, False
         elif found in "^$":
-            self.atom(found, takes=False)
+            # With (?m) Java finds no line in an empty text; without it this is the same.
+            self.atom(r"(?:\A|^)" if found == "^" and self.has_lines else found, takes=False)
         else:
             # A brace that counts nothing is itself.
             self.atom(r"\{" if found == "{" else found)
@@ -176,6 +179,11 @@ def _member(match: re.Match[str]) -> str:
     if letter in "bv":
         return r"\x08" if letter == "b" else r"\x0B"
     return letter if letter.isalnum() and letter not in _KNOWN_ESCAPES else f"\\{letter}"
+
+
+def _flags(found: str) -> str:
+    """Flags that Java alone has are none to Joni: let Java refuse them."""
+    return re.sub("[duU]", "Z", found)
 
 
 def _set(name: str) -> str:

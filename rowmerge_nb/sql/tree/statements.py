@@ -30,6 +30,7 @@ __all__ = [
     "MergeClause",
     "Query",
     "Show",
+    "ShowStats",
     "Span",
     "Statement",
     "TableName",
@@ -380,14 +381,16 @@ class AlterTable(Statement):
 
 @dataclass(frozen=True)
 class CommentOn(Statement):
-    """``COMMENT ON TABLE name IS 'text'``, ``COMMENT ON COLUMN name.column IS 'text'``; NULL takes the comment away.
+    """``COMMENT ON TABLE name IS 'text'``, ``ON VIEW name``, ``ON COLUMN name.column``; NULL takes the comment away.
 
     Args:
-        name: the table.
-        column: the column; None for the table itself.
+        kind: ``TABLE``, ``VIEW`` or ``COLUMN``.
+        name: the table or view.
+        column: the column; None for the table or view itself.
         comment: the text; None for NULL.
     """
 
+    kind: str
     name: TableName
     column: Identifier | None
     comment: str | None
@@ -402,16 +405,18 @@ class Truncate(Statement):
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """``CREATE [OR REPLACE] VIEW name AS query``.
+    """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] AS query``.
 
     Args:
         query_span: where the query stands: its text is what is stored.
+        comment: the comment on the view.
     """
 
     name: TableName
     query: Query
     query_span: Span
     replace: bool
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -458,7 +463,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | STATS FOR | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.
@@ -470,6 +475,14 @@ class Show(Statement):
     name: TableName | None = None
     like: Literal | None = None
     escape: Literal | None = None
+
+
+@dataclass(frozen=True)
+class ShowStats(Statement):
+    """``SHOW STATS FOR name``, or ``FOR (query)``: one of the two is there."""
+
+    name: TableName | None = None
+    query: QueryNode | None = None
 
 
 @dataclass(frozen=True)

@@ -199,3 +199,48 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
     statement = parse(f"CREATE TABLE t (r {kind}, v varchar)")
     assert isinstance(statement, st.CreateTable)
     assert [str(column.type) for column in statement.columns] == [kind, "varchar"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "column", "token", "expected"),
+    [
+        ("SHOW x", 6, "x", "CATALOGS COLUMNS CREATE CURRENT FUNCTIONS GRANTS ROLE ROLES SCHEMAS SESSION STATS TABLES"),
+        (
+            "SHOW BRANCHES",
+            6,
+            "BRANCHES",
+            "CATALOGS COLUMNS CREATE CURRENT FUNCTIONS GRANTS ROLE ROLES SCHEMAS SESSION STATS TABLES",
+        ),
+        ("SHOW CREATE x", 13, "x", "FUNCTION MATERIALIZED SCHEMA TABLE VIEW"),
+        ("SHOW TABLES LIKE 5", 18, "5", "<string>"),
+        ("SHOW TABLES LIKE 'a' || 'b'", 22, "||", "ESCAPE <EOF>"),
+        ("CREATE OR REPLACE x", 19, "x", "FUNCTION MATERIALIZED TABLE VIEW"),
+        ("ALTER x", 7, "x", "MATERIALIZED SCHEMA TABLE VIEW"),
+        ("DESCRIBE 1", 10, "1", "INPUT OUTPUT <identifier>"),
+        ("DESC 1", 6, "1", "<identifier>"),
+        ("DESC INPUT p", 12, "p", ". <EOF>"),
+        ("EXECUTE 1", 9, "1", "IMMEDIATE <identifier>"),
+        ("EXPLAIN (x", 10, "x", "( FORMAT SELECT TABLE TYPE VALUES"),
+        ("CREATE VIEW v x", 15, "x", ". AS COMMENT SECURITY WITH"),
+        ("SHOW STATS FOR 1", 16, "1", "( <identifier>"),
+    ],
+)
+def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: int, token: str, expected: str) -> None:
+    error = _refused(sql)
+    labels = ", ".join(label if label.startswith("<") else f"'{label}'" for label in expected.split())
+    assert (error.code, error.line, error.column) == ("SYNTAX_ERROR", 1, column)
+    assert error.message == f"mismatched input '{token}'. Expecting: {labels}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        ("SHOW FUNCTIONS", "SHOW FUNCTIONS"),
+        ("SHOW CREATE FUNCTION f", "SHOW CREATE FUNCTION"),
+        ("DESCRIBE INPUT p", "DESCRIBE INPUT"),
+    ],
+)
+def test_what_is_not_shown_is_named(sql: str, what: str) -> None:
+    error = _refused(sql)
+    assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 1)
+    assert error.message == f"The statement {what} is not supported by this engine"

@@ -30,7 +30,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["EmbeddedMetastore"]
@@ -60,6 +60,12 @@ CREATE TABLE commits (sequence INTEGER NOT NULL);
 INSERT INTO commits VALUES (0);
 INSERT INTO databases VALUES ('default');
 """
+_COMMENTS: Final = """
+CREATE TABLE IF NOT EXISTS comments (table_id TEXT, position INTEGER, text TEXT NOT NULL, PRIMARY KEY (table_id, position))
+"""
+"""A file of the time before comments has none; who does not know of them does not miss them."""
+_OF_TABLE: Final = -1
+"""The position of the comment on the table itself among those on its columns."""
 
 
 class EmbeddedMetastore(Metastore):
@@ -94,6 +100,7 @@ class EmbeddedMetastore(Metastore):
                 raise ConnectorError(
                     msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
                 )
+            connection.execute(_COMMENTS)
 
     def _require_no_tables(self) -> None:
         """See that a new metastore would have nothing to know: an empty one beside tables would hide them all.
@@ -143,8 +150,9 @@ class EmbeddedMetastore(Metastore):
                 "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
                 (found[0],),
             ).fetchall()
+            comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (found[0],)))
         try:
-            return _table(name, found, rows)
+            return _table(name, found, rows, comments)
         except (TypeError, ValueError, AnalysisError) as error:
             raise self._damaged(error) from error
 
@@ -285,10 +293,15 @@ class EmbeddedMetastore(Metastore):
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
 
 
-def _table(name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> HiveTable:
-    """Make a table of what the file says of it and of its columns."""
+def _table(
+    name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
+) -> HiveTable:
+    """Make a table of what the file says of it, of its columns, and of comments by the columns' positions."""
     identity, location, managed, transactional, bucket_count, version = found
-    columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
+    columns = tuple(
+        ColumnMetadata(column, parse_type(kind), bool(nullable), comment=comments.get(position))
+        for position, (column, kind, nullable, _, _) in enumerate(rows)
+    )
     partitioned = sorted((index, column) for column, _, _, index, _ in rows if index is not None)
     bucketed = sorted((index, column) for column, _, _, _, index in rows if index is not None)
     return HiveTable(
@@ -302,6 +315,7 @@ def _table(name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[A
         version,
         bool(managed),
         bool(transactional),
+        comments.get(_OF_TABLE),
     )
 
 
@@ -323,7 +337,7 @@ def _make_changes(connection: sqlite3.Connection, transaction: int | None, chang
         _change_schema(connection, schema, there=there)
     for table in changes.dropped:
         _require_table(connection, table.id)
-        for dependent in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+        for dependent in ("columns", "comments", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
             connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
     # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
@@ -336,6 +350,9 @@ def _make_changes(connection: sqlite3.Connection, transaction: int | None, chang
         _insert_table(connection, table)
         if table.id in changes.adopted:
             _adopt_write_ids(connection, table, changes.adopted[table.id])
+    for table in changes.commented:
+        _require_table(connection, table.id)
+        _write_comments(connection, table)
     for table_id in changes.sequences:
         _require_table(connection, table_id)
     (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
@@ -394,6 +411,14 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
         for i, c in enumerate(table.columns)
     ]
     connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    _write_comments(connection, table)
+
+
+def _write_comments(connection: sqlite3.Connection, table: HiveTable) -> None:
+    comments = {_OF_TABLE: table.comment, **{position: column.comment for position, column in enumerate(table.columns)}}
+    connection.execute("DELETE FROM comments WHERE table_id = ?", (table.id,))
+    rows = [(table.id, position, text) for position, text in comments.items() if text is not None]
+    connection.executemany("INSERT INTO comments VALUES (?, ?, ?)", rows)
 
 
 def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:

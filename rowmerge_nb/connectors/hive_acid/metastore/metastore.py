@@ -48,6 +48,7 @@ class HiveTable:
         bucketing_version: which of Hive's bucket functions.
         managed: the files go when the table is dropped.
         transactional: rows can be changed.
+        comment: the comment on the table; None without one.
     """
 
     id: str
@@ -60,6 +61,7 @@ class HiveTable:
     bucketing_version: int = 1
     managed: bool = True
     transactional: bool = True
+    comment: str | None = None
 
     @property
     def data_columns(self) -> tuple[ColumnMetadata, ...]:
@@ -109,6 +111,7 @@ class Changes:
         tables: tables to make.
         adopted: per table id, the write ids that another metastore has kept for a table that is made.
         dropped: tables to drop.
+        commented: tables whose comments, or those of their columns, are to be what these have.
         schemas: schemas to make (True) or to drop (False).
         written: tables that have got rows, or lost some.
         partitions: per table id, names of partitions that have got rows.
@@ -119,6 +122,7 @@ class Changes:
     tables: list[HiveTable] = field(default_factory=list)
     adopted: dict[str, ValidWriteIds] = field(default_factory=dict)
     dropped: list[HiveTable] = field(default_factory=list)
+    commented: list[HiveTable] = field(default_factory=list)
     schemas: dict[str, bool] = field(default_factory=dict)
     written: list[HiveTable] = field(default_factory=list)
     partitions: dict[str, set[str]] = field(default_factory=dict)
@@ -126,7 +130,7 @@ class Changes:
     sequences: dict[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return any((self.tables, self.dropped, self.schemas, self.partitions, self.updated))
+        return any((self.tables, self.dropped, self.commented, self.schemas, self.partitions, self.updated))
 
 
 @dataclass(frozen=True)

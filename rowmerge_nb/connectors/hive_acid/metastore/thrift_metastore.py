@@ -26,6 +26,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     constraints_of,
     folder_of,
     hive_table_of,
+    set_comments,
     thrift_partition,
     thrift_table,
 )
@@ -158,6 +159,9 @@ class ThriftMetastore(Metastore):
             for table in changes.dropped:
                 _require_table(client, table)
                 client.drop_table(table.name.schema, table.name.table, deleteData=False)
+            for table in changes.commented:
+                _require_table(client, table)
+                _comment(client, table)
             try:
                 for table in changes.tables:
                     _create(client, table, self._user)
@@ -298,10 +302,22 @@ def _seconds(text: str) -> float:
     return int(found[1]) * _UNITS.get(found[2], 1.0) if found else 300.0
 
 
-def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
+def _described(client: Any, name: SchemaTableName) -> Any:
     able = ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES])
+    return client.get_table_req(ttypes.GetTableRequest(name.schema, name.table, able)).table
+
+
+def _comment(client: Any, table: HiveTable) -> None:
+    """Write a table's comments; nobody's statistics are of less worth for it."""
+    found = _described(client, table.name)
+    set_comments(found, table)
+    context = ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+    client.alter_table_with_environment_context(table.name.schema, table.name.table, found, context)
+
+
+def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
     try:
-        found = client.get_table_req(ttypes.GetTableRequest(name.schema, name.table, able)).table
+        found = _described(client, name)
     except ttypes.NoSuchObjectException:
         return None
     request = ttypes.NotNullConstraintsRequest("hive", name.schema, name.table)

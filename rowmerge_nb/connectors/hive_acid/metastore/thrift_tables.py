@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["constraints_of", "folder_of", "hive_table_of", "thrift_partition", "thrift_table"]
+__all__ = ["constraints_of", "folder_of", "hive_table_of", "set_comments", "thrift_partition", "thrift_table"]
 
 _ORC: Final = "org.apache.hadoop.hive.ql.io.orc."
+_COMMENT: Final = "comment"
+"""The parameter in which Hive and Trino keep the comment on a table."""
 _IDENTITY: Final = "rowmerge_nb.table_id"
 _REGISTERED: Final = "rowmerge_nb.registered"
 """Hive calls every transactional table its own; this says that the files were there before, and stay when it is dropped."""
@@ -70,26 +72,27 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
         msg = f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and only 'default' is read"
         raise ConnectorError(msg, hint="Copy it in Hive or Trino into a full ACID table.")
     folder = folder_of(storage.location, f"Table '{name}'")
-    data = [(field.name, type_of_hive(field.type)) for field in storage.cols]
-    keys = [(field.name, type_of_hive(field.type)) for field in found.partitionKeys or ()]
+    data = [(field.name, type_of_hive(field.type), field.comment) for field in storage.cols]
+    keys = [(field.name, type_of_hive(field.type), field.comment) for field in found.partitionKeys or ()]
     bucketed = storage.numBuckets is not None and storage.numBuckets > 0 and bool(storage.bucketCols)
     return HiveTable(
         parameters.get(_IDENTITY) or f"{name}@{found.createTime}",
         name,
         str(folder),
-        tuple(ColumnMetadata(column, kind, column not in not_null) for column, kind in (*data, *keys)),
-        tuple(column for column, _ in keys),
+        tuple(ColumnMetadata(column, kind, column not in not_null, comment=text) for column, kind, text in (*data, *keys)),
+        tuple(column for column, _, _ in keys),
         tuple(storage.bucketCols) if bucketed else (),
         storage.numBuckets if bucketed else None,
         int(parameters.get("bucketing_version", 1)),
         found.tableType == "MANAGED_TABLE" and _REGISTERED not in parameters,
         transactional,
+        parameters.get(_COMMENT),
     )
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:
     """Make a table of the metastore, with the parameters by which Hive and Trino know a transactional one."""
-    parameters = {_IDENTITY: table.id}
+    parameters = {_IDENTITY: table.id} if table.comment is None else {_IDENTITY: table.id, _COMMENT: table.comment}
     if table.transactional:
         parameters |= {"transactional": "true", "transactional_properties": "default"}
     if table.bucket_count is not None:
@@ -109,6 +112,21 @@ def thrift_table(table: HiveTable, owner: str) -> Any:
         parameters=parameters,
         tableType="MANAGED_TABLE" if managed else "EXTERNAL_TABLE",
     )
+
+
+def set_comments(found: Any, table: HiveTable) -> None:
+    """Give a table of the metastore the comments of one of ours; all else stays as it is.
+
+    >>> found = ttypes.Table(parameters={"comment": "old"}, sd=ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("id", "int", None)]))
+    >>> set_comments(found, HiveTable("1", None, "/t", (ColumnMetadata("ID", None, comment="key"),)))
+    >>> found.parameters, found.sd.cols[0].comment
+    ({}, 'key')
+    """
+    given = {column.name.lower(): column.comment for column in table.columns}
+    for field in (*found.sd.cols, *(found.partitionKeys or ())):
+        field.comment = given.get(field.name)
+    others = {key: value for key, value in (found.parameters or {}).items() if key.lower() != _COMMENT}
+    found.parameters = others if table.comment is None else {**others, _COMMENT: table.comment}
 
 
 def thrift_partition(table: HiveTable, name: str) -> Any:
@@ -145,4 +163,4 @@ def _storage(table: HiveTable, location: str) -> Any:
 
 
 def _fields(columns: Collection[ColumnMetadata]) -> list[Any]:
-    return [ttypes.FieldSchema(column.name.lower(), hive_type_name(column.type), None) for column in columns]
+    return [ttypes.FieldSchema(column.name.lower(), hive_type_name(column.type), column.comment) for column in columns]

@@ -17,6 +17,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from tests.connectors.hive_acid.kit import (
     COLUMNS,
     NAME,
@@ -68,6 +69,28 @@ def test_rows_are_inserted_changed_and_read_again(store: HiveAcidConnector, prop
     assert store.open_transactions() == []
 
 
+def test_comments_are_kept_where_other_engines_look_for_them(store: HiveAcidConnector) -> None:
+    transaction = store.begin_transaction()
+    columns = tuple(ColumnMetadata(name, parse_type(kind), comment=f"the {name}") for name, kind in COLUMNS)
+    made = ConnectorTableMetadata(NAME, columns, PARTITIONED, "a table")
+    store.get_metadata(transaction).create_table(ConnectorSession("c"), made)
+    store.commit(transaction)
+    merge(store, inserted((1, "a", "x")))
+    with client(store) as thrift:
+        found = thrift.get_table("default", "t")
+        fields = [*found.sd.cols, *found.partitionKeys]
+        assert (found.parameters["comment"], [field.comment for field in fields]) == ("a table", ["the id", "the v", "the p"])
+    for alteration in (SetTableComment(None), SetColumnComment("v", "it's new"), SetColumnComment("p", None)):
+        statement = Statement(store)
+        statement.metadata.alter_table(statement.session, statement.handle, alteration)
+        statement.commit()
+    told = Statement(store)
+    metadata = told.metadata.get_table_metadata(told.session, told.handle)
+    assert (metadata.comment, [column.comment for column in metadata.columns]) == (None, ["the id", "it's new", None])
+    assert told.rows() == [{"id": 1, "v": "a", "p": "x"}]
+    told.commit()
+
+
 def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
     types = [
         "boolean",
@@ -82,7 +105,7 @@ def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
         "varchar(7)",
         "char(3)",
     ]
-    types += ["varbinary", "date", "timestamp(6)", "array(map(varchar,integer))", "row(a integer, b array(decimal(5,1)))"]
+    types += ["varbinary", "date", "timestamp(6)", "array(map(varchar, integer))", "row(a integer, b array(decimal(5,1)))"]
     columns = [(f"c{i}", kind) for i, kind in enumerate(types)]
     make_table(store, columns, bucketed_by=("c4", "c8"), bucket_count=5, bucketing_version=2)
     table = store.metastore.get_table(NAME)
