@@ -9,6 +9,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
@@ -20,13 +21,12 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
-from rowmerge_nb.sql.typed.types import common_type, is_float, parts_of
+from rowmerge_nb.sql.typed.types import common_type, instant, is_float, parts_of
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
@@ -152,11 +152,12 @@ class _MergeAnalyzer:
             if not name or name in known or place is None:
                 continue
             if name in new:
-                context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous in the source", place)
-            if field.type.base == "unknown":
+                hint = "Give one of them another name: USING (SELECT ... AS ...)."
+                context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous in the source", place, hint)
+            if UNKNOWN in parts_of(field.type):
                 said = f"Column '{name}' of the source has no type, so that none can be added to {target.display}"
                 context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
-            new[name] = ColumnMetadata(str(field.name), field.type)
+            new[name] = ColumnMetadata(str(field.name), _without_length(instant(field.type)))
         if new:
             self.target = context.evolved(target, tuple(new.values()), span)
         added = self.target.columns[len(target.columns) :]
@@ -356,6 +357,13 @@ class _MergeAnalyzer:
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
+
+
+def _without_length(kind: Type) -> Type:
+    """Give the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
+    if kind.base == "varchar":
+        return VARCHAR
+    return replace(kind, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in kind.parameters))
 
 
 def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
