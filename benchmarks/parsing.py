@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,6 +65,14 @@ class Tables:
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True
+
+    def evolves_tables(self, catalog: str) -> bool:
+        """Tell whether a MERGE can add columns, as in memory."""
+        return True
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
+        """Give the table with more columns."""
+        return replace(table, columns=(*table.columns, *columns))
 
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, Any]]:
         """Give the number of rows."""

@@ -316,6 +316,8 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             if node.exchange
             else "Here no rows are sent for it: every match of a target row is in one task anyway",
         )
+    if isinstance(node, TableFinish) and node.added:
+        return (f"Adds the columns: [{', '.join(f'{column.name}:{column.type}' for column in node.added)}]",)
     if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
         return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))

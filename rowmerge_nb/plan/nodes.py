@@ -525,6 +525,7 @@ class TableFinish(PlanNode):
 
     Args:
         call: the connector's method that gets the fragments.
+        added: the columns that come into the table along with the change.
     """
 
     meaning: ClassVar[str] = (
@@ -533,6 +534,7 @@ class TableFinish(PlanNode):
     source: PlanNode
     table: str
     call: str = "finish_merge"
+    added: tuple[Symbol, ...] = ()
 
     @property
     def name(self) -> str:

@@ -55,6 +55,7 @@ from rowmerge_nb.spi.page import (
     PageLayout,
 )
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
+from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.sql.analyzer.analysis import (
         ClauseAnalysis,
-        MergeAnalysis,
         QueryAnalysis,
         Returning,
         RowChangeAnalysis,
@@ -323,7 +323,9 @@ class RowChangePlanner:
 
     def finish(self, writer: PlanNode) -> Output:
         """Put TableFinish and Output above the writer."""
-        return _finish(writer, self.analysis.target, self.ids)
+        added = self.analysis.added if isinstance(self.analysis, MergeAnalysis) else ()
+        symbols = tuple(Symbol(column.name, column.type) for column in added)
+        return _finish(writer, self.analysis.target, self.ids, added=symbols)
 
 
 class _MergePlanner(RowChangePlanner):
@@ -454,9 +456,11 @@ class _MergePlanner(RowChangePlanner):
         )
 
 
-def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str], call: str = "finish_merge") -> Output:
+def _finish(
+    writer: PlanNode, table: TableBinding, ids: Iterator[str], call: str = "finish_merge", added: tuple[Symbol, ...] = ()
+) -> Output:
     rows = (Symbol("rows", BIGINT),)
-    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display, call=call)
+    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display, call=call, added=added)
     return Output(id=next(ids), outputs=rows, source=finish)
 
 

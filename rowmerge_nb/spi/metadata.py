@@ -179,7 +179,11 @@ class ConnectorMetadata(ABC):
         return None
 
     def restore_table(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        version: ConnectorTableVersion | None,
+        dropped: Sequence[str] = (),
     ) -> None:
         """Make a table's rows those of a former version with the commit; its columns stay what they are.
 
@@ -187,6 +191,8 @@ class ConnectorMetadata(ABC):
             session: the statement's session.
             table_handle: the table as it is now; the commit refuses with TRANSACTION_CONFLICT if it is not any more.
             version: the version, or None for the time before the first one, when there were no rows.
+            dropped: columns that go with the rows, since the statement that is taken back has added them; the engine names some only where
+                ``evolves_tables`` says that there can be such a statement.
 
         Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED by default.
         """
@@ -247,6 +253,29 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError NOT_SUPPORTED by default, and for what this store cannot do.
         """
         self._refuse("altering tables", "alter_table")
+
+    evolves_tables: ClassVar[bool] = False
+    """Whether a MERGE can add columns to a table along with its changes: then the next method is there."""
+
+    def get_evolved_table_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+    ) -> ConnectorTableHandle:
+        """Give a handle for a table with new columns behind its own: those that ``MERGE WITH SCHEMA EVOLUTION`` adds.
+
+        Nothing is changed by this call, which EXPLAIN makes too. A table that is read by the handle has NULL in the new columns.
+        ``get_table_metadata`` tells of it how the store will have them; a type may become one that holds all values of the type that is
+        asked for. What ``begin_merge`` begins with the handle adds the columns by the commit that makes its changes last, and by no other:
+        who reads sees both or neither. The columns come even if no row is changed, and the commit refuses with TRANSACTION_CONFLICT if the
+        table's columns were altered meanwhile.
+
+        Args:
+            session: the statement's session.
+            table_handle: the table as it is.
+            columns: the new columns, in order; each may hold NULL.
+
+        Raises ConnectorError NOT_SUPPORTED by default, and for a name or type that the store cannot have.
+        """
+        self._refuse("adding columns in a MERGE", "get_evolved_table_handle")
 
     shows_own_changes: ClassVar[bool] = False
     """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""

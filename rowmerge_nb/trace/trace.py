@@ -419,6 +419,7 @@ class Trace:
         verification: what another engine said of it, where one was asked.
         check: what was found in the store after the commit, where that was looked for.
         seconds: per step how long it took.
+        added: the columns that it has added to the target, each with its type; those that it would have added unless it finished.
         version_before: the version of the target that the statement was made from, and ``version_after`` the one that its commit has made; None
             where the store keeps no versions, and where there was none.
     """
@@ -470,6 +471,7 @@ class Trace:
     seconds: Mapping[str, float] = field(default_factory=dict)
     version_before: int | str | None = None
     version_after: int | str | None = None
+    added: tuple[tuple[str, str], ...] = ()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Show the report in a notebook: of a trace that was saved, its fields would be a page of Python."""

@@ -13,6 +13,8 @@ import pytest
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.state import MemoryTable
+from rowmerge_nb.connectors.memory.tables import fitted
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import ColumnHandle, TableStatistics, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
@@ -183,6 +185,42 @@ class Overwriting(MemoryMetadata):
 class TestAVersionIsPutBackOverEveryChange(Kit):
     parts = {"metadata": Overwriting}
     caught_by = {"a_version_is_not_put_back_over_a_change"}
+
+
+class Early(MemoryMetadata):
+    def begin_merge(self, session, table_handle, updated_columns=None):
+        store, handle = STORES[0], table_handle
+        if handle.added:
+            table = store._tables[handle.name]
+            rows = fitted(table.versions[table.current], table.metadata.columns, handle.metadata.columns)
+            store._tables[handle.name] = MemoryTable(handle.metadata, {table.current: rows}, table.committed)
+        return super().begin_merge(session, table_handle, updated_columns)
+
+
+class TestColumnsComeBeforeTheRows(Kit):
+    parts = {"metadata": Early}
+    caught_by = {"new_columns_come_with_the_rows", "a_fault_leaves_columns_and_rows_as_they_were"}
+
+
+class Frugal(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        return super().finish_merge(session, merge_handle, fragments) if fragments else None
+
+
+class TestColumnsNeedARow(Kit):
+    parts = {"metadata": Frugal}
+    caught_by = {"new_columns_come_without_rows_too"}
+
+
+class Deaf(MemoryMetadata):
+    def get_evolved_table_handle(self, session, table_handle, columns):
+        self._transaction.read.clear()
+        return super().get_evolved_table_handle(session, table_handle, columns)
+
+
+class TestColumnsAreAddedOverThoseOfOthers(Kit):
+    parts = {"metadata": Deaf}
+    caught_by = {"columns_that_were_altered_meanwhile_are_a_conflict"}
 
 
 class Pinning(MemoryMetadata):

@@ -114,3 +114,12 @@ def test_a_subquery_in_returning_keeps_the_exchange_of_mark_distinct() -> None:
     plain, nested = (planned(f"{MERGE} RETURNING {value}") for value in ("s.v", "(SELECT max(v) FROM s x WHERE x.id = s.id)"))
     assert not facts(plain, "MarkDistinct").exchange
     assert facts(nested, "MarkDistinct").exchange
+
+
+def test_the_commit_says_which_columns_it_adds_and_the_scan_has_them_as_null() -> None:
+    sql = "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
+    plan = planned(sql)
+    assert one(plan, "TableFinish").details == ("Adds the columns: [unused:bigint]",)
+    assert [branch.values[1:] for branch in branches(plan)[:2]] == [("s.v", "t.p", "s.unused"), ("s.v", "NULL", "s.unused")]
+    idle = planned("MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert one(idle, "TableFinish").details == ()

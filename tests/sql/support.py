@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,12 @@ class FakeTables:
 
     def names(self) -> Sequence[str]:
         return [*self.tables, *self.frames]
+
+    def evolves_tables(self, catalog: str) -> bool:
+        return True
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
+        return replace(table, columns=(*table.columns, *columns))
 
     def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
         raise NotImplementedError

@@ -58,6 +58,16 @@ def test_a_trace_in_the_fifth_format_opens_and_knows_no_error_of_connector_code(
     assert load_trace(tmp_path / "then.json") == trace
 
 
+def test_a_trace_in_the_sixth_format_opens_and_has_added_no_columns(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    save_trace(replace(trace, added=(("city", "varchar"),)), tmp_path / "now.json")
+    assert load_trace(tmp_path / "now.json").added == (("city", "varchar"),)
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    assert content["fields"].pop("added")["items"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 6": content}))
+    assert load_trace(tmp_path / "then.json") == trace
+
+
 @pytest.mark.parametrize(
     ("version", "wrong"),
     [(1.5, "1.5 is none of int, str"), (True, "True is none of int, str"), ([], "a list is none of int, str")],

@@ -24,14 +24,14 @@ from rowmerge_nb.spi.alterations import (
 from rowmerge_nb.spi.metadata import ColumnMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyiceberg.table import Transaction
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["stage_alteration"]
+__all__ = ["stage_alteration", "stage_columns", "stage_drops"]
 
 
 def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
@@ -89,6 +89,29 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
         hint = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
         raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint) from error
+
+
+def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
+    """Add new columns, behind all others, to a transaction of pyiceberg.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED for a type that Iceberg does not have.
+    """
+    with transaction.update_schema() as update:
+        for field in schema_of(columns).fields:
+            update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
+
+
+def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:
+    """Add the removal of columns to a transaction of pyiceberg.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a column that partitions are made of.
+    """
+    with transaction.update_schema() as update:
+        for name in names:
+            _refuse_partitioned(handle, name, transaction)
+            update.delete_column((name,))
 
 
 def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:

@@ -19,7 +19,7 @@ from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
@@ -372,12 +372,15 @@ class Tables:
         with self._asking(f"table '{handle.name}'"):
             self.catalog.rename_table(table.name(), (schema, alteration.name.table))
 
-    def restore(self, handle: IcebergTableHandle, snapshot: int | None, asking: Callable[[], None]) -> int | None:
+    def restore(
+        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], asking: Callable[[], None]
+    ) -> int | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
 
         Args:
             handle: the table as it was looked up.
             snapshot: the snapshot; None for the time before the first one.
+            dropped: columns that go with it.
             asking: called before the catalog is asked.
         """
         from rowmerge_nb.connectors.iceberg.commits import conflict, restore
@@ -385,7 +388,7 @@ class Tables:
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             conflict(handle.name, "it was dropped or replaced")
-        return restore(handle, snapshot, table.transaction(), asking)
+        return restore(handle, snapshot, dropped, table.transaction(), asking)
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""

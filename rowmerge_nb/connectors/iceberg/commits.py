@@ -26,10 +26,11 @@ from pyiceberg.manifest import (
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
 
-from rowmerge_nb.connectors.iceberg.altering import stage_alteration
+from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 
@@ -385,14 +386,31 @@ def commit(
         ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR if the catalog has failed, or ICEBERG_COMMIT_ERROR with
             ``changed=None`` if it is not known whether the commit went through.
     """
-    producer = None
+    producer, landed = None, _holds(None)
+    if not is_new:
+        check(change, transaction._table)  # noqa: SLF001
+    if change.handle.added:
+        landed = _add_columns(change.handle, transaction)
     if change.data or change.deletes:
-        if not is_new:
-            check(change, transaction._table)  # noqa: SLF001
         producer = RowDelta(change, transaction, properties)
         _stage(producer)
-    _commit(change.handle, transaction, producer, asking, _holds(producer), is_new=is_new)
+        landed = _holds(producer)
+    _commit(change.handle, transaction, producer, asking, landed, is_new=is_new)
     return None if producer is None else producer.snapshot_id
+
+
+def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
+    """Add the columns that the table does not have yet; give what tells whether a table has them.
+
+    Raises:
+        ConnectorError: TRANSACTION_CONFLICT if they get other ids than those under which their values were written: columns were added
+            and dropped again meanwhile.
+    """
+    stage_columns(handle.added, transaction)
+    schema = transaction.table_metadata.schema()
+    if fields_of(schema, handle.name) != handle.fields:
+        conflict(handle.name, "its columns were altered")
+    return lambda now: now.schema().fields == schema.fields
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:
@@ -421,7 +439,9 @@ def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Calla
     return _emptied(handle, Truncation(transaction), transaction, asking)
 
 
-def restore(handle: IcebergTableHandle, snapshot: int | None, transaction: Transaction, asking: Callable[[], None]) -> int | None:
+def restore(
+    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, asking: Callable[[], None]
+) -> int | None:
     """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
 
     Any commit since the table was looked at is in the way, whatever it has done: the catalog is asked to look at that once more.
@@ -429,6 +449,7 @@ def restore(handle: IcebergTableHandle, snapshot: int | None, transaction: Trans
     Args:
         handle: the table as it was looked at.
         snapshot: the snapshot; None for the time before the first one, of which a snapshot without files is made.
+        dropped: columns that go with it.
         transaction: pyiceberg's transaction on the table as it is now.
         asking: called before the catalog is asked.
 
@@ -440,6 +461,10 @@ def restore(handle: IcebergTableHandle, snapshot: int | None, transaction: Trans
     """
     metadata = transaction.table_metadata
     _check_head(handle, transaction._table)  # noqa: SLF001
+    if dropped:
+        if metadata.current_schema_id != handle.schema_id:
+            conflict(handle.name, "its columns were altered")
+        stage_drops(handle, dropped, transaction)
     if snapshot == handle.snapshot:
         return snapshot
     if snapshot is None:

@@ -23,17 +23,18 @@ __all__ = ["data_file", "delete_file"]
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
-def data_file(written: Mapping[str, Any], table: Table) -> DataFile:
+def data_file(written: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
     """Give the entry of a data file.
 
     Args:
         written: what the sink says of it.
         table: the table that it was written for.
+        schema: the schema that it was written by.
     """
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.typedef import Record
 
-    spec, schema = table.spec(), table.schema()
+    spec = table.spec()
     kinds = [field.field_type for field in spec.partition_type(schema).fields]
     partition = Record(*(_value(value, kind) for value, kind in zip(written["partition"], kinds, strict=True)))
     return _entry(written, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties)

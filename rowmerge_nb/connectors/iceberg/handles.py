@@ -18,6 +18,7 @@ from rowmerge_nb.spi.handles import (
     SchemaTableName,
     own,
 )
+from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.page_source import ColumnDomain
 from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
 
@@ -132,6 +133,7 @@ class IcebergTableHandle(ConnectorTableHandle):
         properties: Iceberg's own table properties.
         shown: the properties as CREATE TABLE has them.
         pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
+        added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` is that of the schema without them.
     """
 
     name: SchemaTableName
@@ -148,6 +150,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     properties: Mapping[str, str]
     shown: Mapping[str, Any]
     pinned: bool = False
+    added: tuple[ColumnMetadata, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.schema import Schema
     from pyiceberg.table import CreateTableTransaction, Table
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
@@ -76,6 +77,7 @@ class Loaded:
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
         prefix: how the names of files begin that are written into it.
+        evolved: the schema that a statement gives it, where it adds columns.
     """
 
     table: Table
@@ -85,6 +87,12 @@ class Loaded:
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
     prefix: str = ""
+    evolved: Schema | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that rows are written by."""
+        return self.evolved or self.table.schema()
 
 
 @dataclass
@@ -174,6 +182,7 @@ class IcebergMetadata(ConnectorMetadata):
 
     keeps_versions = True
     stores_comments = True
+    evolves_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
         """Give a table with the snapshot to read; the same for the whole transaction."""
@@ -209,14 +218,18 @@ class IcebergMetadata(ConnectorMetadata):
         return None if snapshot is None else dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC)
 
     def restore_table(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        version: ConnectorTableVersion | None,
+        dropped: Sequence[str] = (),
     ) -> None:
         """Make a former snapshot the current one with the commit; for the time before the first one, a snapshot without files."""
         handle = iceberg_table(table_handle)
         _check_writable(handle)
         table = self._transaction.loaded(handle).table
         snapshot = None if version is None else snapshot_of(table, handle.name, version, session.time_zone).snapshot_id
-        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, self._transaction.ask))
+        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, self._transaction.ask))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -278,6 +291,25 @@ class IcebergMetadata(ConnectorMetadata):
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
         self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, self._transaction.ask))
+
+    def get_evolved_table_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+    ) -> IcebergTableHandle:
+        """Give a handle for the snapshot with more columns, under the ids that the commit will give them if nobody comes between.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that cannot be written, and for a type that Iceberg does not have.
+        """
+        from rowmerge_nb.connectors.iceberg.altering import stage_columns
+
+        handle = iceberg_table(table_handle)
+        _check_writable(handle)
+        loaded = self._transaction.loaded(handle)
+        # It is never committed: that of the commit is made on the table as it is then.
+        transaction = loaded.table.transaction()
+        stage_columns(columns, transaction)
+        loaded.evolved = transaction.table_metadata.schema()
+        return replace(handle, fields=fields_of(loaded.evolved, handle.name), added=tuple(columns))
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -420,7 +452,7 @@ class IcebergMetadata(ConnectorMetadata):
             name = written["path"].removeprefix(f"{handle.location.rstrip('/')}/")
             told.append(Written(kind, name, written["rows"], written["bytes"]))
             if written["kind"] == "data":
-                change.data.append(data_file(written, loaded.table))
+                change.data.append(data_file(written, loaded.table, loaded.schema))
             else:
                 target = files[written["file"]]
                 change.deleted_from.add(target)
@@ -429,7 +461,7 @@ class IcebergMetadata(ConnectorMetadata):
         if loaded.creation is not None:
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
-        if change.data or change.deletes or loaded.creation is not None:
+        if change.data or change.deletes or handle.added or loaded.creation is not None:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
         return ConnectorOutputMetadata(tuple(told))
 

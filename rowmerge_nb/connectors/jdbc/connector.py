@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
 from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import (
+    Column,
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
     JdbcTableHandle,
@@ -23,12 +25,12 @@ from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, ColumnStatistics, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
@@ -114,6 +116,9 @@ class JdbcTransaction(ABC):
     @abstractmethod
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
         """Bring the rows of the attempts that count together; gives the stage's name in SQL."""
+
+    def hold(self, handle: JdbcTableHandle) -> None:
+        """Keep others from altering a table until the transaction ends; by default a transaction that writes does so anyway."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
@@ -233,6 +238,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    evolves_tables = True
+
     @property
     def stores_comments(self) -> bool:
         """Whether the database keeps comments."""
@@ -325,6 +332,38 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         for sql in statements:
             self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
 
+    def get_evolved_table_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+    ) -> JdbcTableHandle:
+        """Give a handle for a table with more columns; `finish_merge` adds them, as the database does it within a transaction."""
+        handle = self._own_rows(table_handle, "altered")
+        self._check_names("column", *(column.name for column in columns))
+        return replace(handle, columns=(*handle.columns, *(self._added(handle, column) for column in columns)))
+
+    def _added(self, handle: JdbcTableHandle, column: ColumnMetadata) -> Column:
+        declared = self._transaction.declared(handle.name, column.name, column.type)
+        return Column(self._store.column_name(column.name), column.type, declared, cast=self._store.cast_of(declared), added=True)
+
+    def _add_columns(self, handle: JdbcTableHandle) -> None:
+        """Add the columns that a table does not have yet.
+
+        Raises:
+            ExecutionError: TRANSACTION_CONFLICT if its columns were altered since it was looked up.
+        """
+        new = [column for column in handle.columns if column.added]
+        if not new:
+            return
+        self._transaction.release()
+        self._transaction.hold(handle)
+        now = self._transaction.find(handle.name)
+        if now is None or now.columns != tuple(column for column in handle.columns if not column.added):
+            msg = f"The columns of {self._store.name} table '{handle.name}' have been altered by another session since they were read"
+            raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint="Run the statement again.")
+        for column in new:
+            adding = AddColumn(ColumnMetadata(column.name, column.type))
+            for sql in alteration_sql(self._store, handle, adding, partial(self._transaction.declared, handle.name)):
+                self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
+
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Tell whether there is a schema of this name."""
         return schema in self.list_schemas(session)
@@ -411,10 +450,13 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Apply the staged changes; they become visible with the commit."""
         merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
-        if not attempts:
+        if not attempts and not any(column.added for column in handle.columns):
             return ConnectorOutputMetadata()
         writer = self._transaction.writer()
         self._transaction.check_unchanged()
+        self._add_columns(handle)
+        if not attempts:
+            return ConnectorOutputMetadata()
         stage = self._transaction.collect(handle, merge_handle.stage, attempts)
         return Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
 

@@ -50,6 +50,7 @@ class Column:
         always: the database numbers it (GENERATED ALWAYS AS IDENTITY), and takes a given number on special request only.
         cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
         comment: the comment on it.
+        added: the table does not have it yet: a MERGE adds it along with its changes.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Column:
     always: bool = False
     cast: str = ""
     comment: str | None = None
+    added: bool = False
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def predicate_of(
         if len(parts) == MOST_TERMS:
             break
         domain = domains.get(column.name)
-        if domain is None:
+        if domain is None or column.added:
             continue
         narrow = _narrowed(domain)
         if narrow.values == ():

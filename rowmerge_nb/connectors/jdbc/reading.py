@@ -73,7 +73,7 @@ class JdbcPageSource(ConnectorPageSource):
         for column in self._columns:
             if isinstance(column, RowIdColumn):
                 parts.append(("the primary key", self._store.row_id_readings(self._handle)))
-            else:
+            elif not self._handle.column(column.name).added:
                 parts.append((column.name, [self._store.reading(self._handle.column(column.name), key=False)]))
         return parts
 
@@ -112,6 +112,9 @@ class JdbcPageSource(ConnectorPageSource):
                 first += len(kinds)
                 continue
             known = self._handle.column(column.name)
+            if known.added:
+                arrays.append(pa.nulls(batch.num_rows, known.type.arrow))
+                continue
             try:
                 arrays.append(self._store.converted(known, batch.column(first)))
             except pa.ArrowInvalid as error:

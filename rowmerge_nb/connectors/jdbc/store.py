@@ -80,6 +80,10 @@ class Store(ABC):
         """Give the name that a new column gets."""
         return name
 
+    def cast_of(self, declared: str) -> str:
+        """Give what is written behind a staged value to make it one of a declared type; by default nothing is needed."""
+        return ""
+
     most_columns: int
     """How many columns a table can have."""
 

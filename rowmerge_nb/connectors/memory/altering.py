@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["altered"]
+__all__ = ["altered", "refuse_placing"]
 
 _INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
 _DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
@@ -48,7 +48,7 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
         case AddColumn():
             return _added(metadata, rows, alteration)
         case DropColumn(column=name):
-            _refuse_placing(metadata, name, "dropped")
+            refuse_placing(metadata, name, "dropped")
             columns = tuple(column for column in metadata.columns if column.name != name)
             return replace(metadata, columns=columns), rows.drop_columns([name])
         case RenameColumn(column=name, name=new):
@@ -83,7 +83,7 @@ def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColu
 
 def _retyped(metadata: ConnectorTableMetadata, rows: pa.Table, name: str, kind: Type) -> tuple[ConnectorTableMetadata, pa.Table]:
     old = next(column.type for column in metadata.columns if column.name == name)
-    _refuse_placing(metadata, name, "changed in type")
+    refuse_placing(metadata, name, "changed in type")
     if not _has_all_values(old, kind):
         msg = f"Column '{name}' of type {old} cannot become {kind}: a column in memory gets only a type that has all values of the old one"
         hint = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
@@ -123,8 +123,8 @@ def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[s
     return {**metadata.properties, **named, "partitioned_by": placed}
 
 
-def _refuse_placing(metadata: ConnectorTableMetadata, name: str, done: str) -> None:
-    """Refuse to touch a column that the table's properties name."""
+def refuse_placing(metadata: ConnectorTableMetadata, name: str, done: str) -> None:
+    """Refuse to touch a column that the table's properties name; NOT_SUPPORTED."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     naming = [key for key in _NAMING if name in metadata.properties[key]]
     naming += ["partitioned_by"] if any(transform.column == name for transform in transforms) else []

@@ -36,11 +36,13 @@ class MemoryTableHandle(ConnectorTableHandle):
         name: the table.
         version: the version that is read.
         metadata: columns and properties.
+        added: columns, the last ones, that a MERGE is to add: they are NULL in all rows of the version, which has none of them.
     """
 
     name: SchemaTableName
     version: int
     metadata: ConnectorTableMetadata
+    added: frozenset[str] = frozenset()
 
     def columns_of(self, name: str) -> tuple[str, ...]:
         """Give a property that is a list."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.altering import altered
+from rowmerge_nb.connectors.memory.altering import altered, refuse_placing
 from rowmerge_nb.connectors.memory.changes import apply_changes
 from rowmerge_nb.connectors.memory.handles import (
     MemoryInsertTableHandle,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ConnectorSession,
         ConnectorTableHandle,
     )
+    from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
 
@@ -71,7 +72,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             return None
         number = table.version_of(version, session.time_zone)
         self._transaction.pinned[name, number] = table.versions[number]
-        return MemoryTableHandle(name, number, table.metadata)
+        return MemoryTableHandle(name, number, table.metadata_of(number))
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion:
         """Give the number of the version."""
@@ -84,7 +85,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return None if table is None else table.committed.get(handle.version)
 
     def restore_table(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        version: ConnectorTableVersion | None,
+        dropped: Sequence[str] = (),
     ) -> None:
         """Make the rows of a version those of a new one, with the commit."""
         handle = table_handle_of(table_handle)
@@ -92,7 +97,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         if table is None or version is None:
             msg = f"Table '{handle.name}' has no version without a number"
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give the number of a version that is kept.")
-        self._replace(handle, table.versions[table.version_of(version, session.time_zone)])
+        for name in dropped:
+            refuse_placing(table.metadata, name, "dropped")
+        columns = tuple(column for column in table.metadata.columns if column.name not in dropped)
+        kept = table.with_columns(columns) if dropped else table
+        self._replace(handle, kept.rows_of(table.version_of(version, session.time_zone)), metadata=kept.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -135,6 +144,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         handle = table_handle_of(table_handle)
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
 
+    def get_evolved_table_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
+    ) -> MemoryTableHandle:
+        """Give a handle for the version with more columns."""
+        handle = table_handle_of(table_handle)
+        metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
+        return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
+
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments and properties alone."""
         handle = table_handle_of(table_handle)
@@ -167,6 +184,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
 
     stores_comments = True
     stores_views = True
+    evolves_tables = True
     shows_own_changes = True
     keeps_versions = True
 
@@ -249,7 +267,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
-        self._replace(handle, fragments=fragments)
+        self._replace(handle, fragments=fragments, metadata=handle.metadata if handle.added else None)
         return ConnectorOutputMetadata()
 
     def _replace(
@@ -259,13 +277,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         fragments: Collection[bytes] = (),
         metadata: ConnectorTableMetadata | None = None,
     ) -> None:
-        """Make the next version of a table: other data, or that of the handle's version with changes; with other comments or properties, if any."""
+        """Make the next version of a table: other data, or that of the handle's version with changes; with another definition, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
-        changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         defined = metadata or table.metadata
+        if [(c.name, c.type) for c in defined.columns] != [(c.name, c.type) for c in table.metadata.columns]:
+            table = table.with_columns(defined.columns)
+        changed = apply_changes(table.rows_of(handle.version), fragments) if data is None else data
         check_content(defined, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
         self._transaction.tables[handle.name] = replace(table, metadata=defined, versions=versions)

@@ -204,15 +204,14 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         names = [column.name for column in columns]
         bucket_by = handle.columns_of("bucketed_by")
 
+        def channel(column: ColumnHandle, position: int, page: Page) -> pa.Array:
+            if isinstance(column, RowIdColumn):
+                return _row_ids(page, position, handle.bucket_count, bucket_by)
+            return pa.nulls(page.num_rows, column.type.arrow) if column.name in handle.added else page.column(column.name)
+
         def pages() -> Iterator[Page]:
             for position, page in read_split(split):
-                arrays = [
-                    _row_ids(page, position, handle.bucket_count, bucket_by)
-                    if isinstance(column, RowIdColumn)
-                    else page.column(column.name)
-                    for column in columns
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, names=names)
+                yield pa.RecordBatch.from_arrays([channel(column, position, page) for column in columns], names=names)
 
         source = PagesSource(pages())
         return MemoryUpdatablePageSource(source, handle) if isinstance(handle, MemoryUpdatableTableHandle) else source

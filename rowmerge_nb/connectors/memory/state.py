@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.memory.tables import fitted
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 
 __all__ = ["KEEPING", "MemoryTable", "MemoryTransaction"]
 
 
 @dataclass
 class MemoryTable:
-    """A table: what it may hold, its rows by version, and since when each version is there; one that is not committed has no time."""
+    """A table.
+
+    Args:
+        metadata: what it may hold.
+        versions: its rows by version.
+        committed: since when each version is there; one that is not committed has no time.
+        former: the columns of versions that have other ones than the table has now.
+    """
 
     metadata: ConnectorTableMetadata
     versions: dict[int, pa.Table]
     committed: dict[int, dt.datetime] = field(default_factory=dict)
+    former: dict[int, tuple[ColumnMetadata, ...]] = field(default_factory=dict)
+
+    def metadata_of(self, version: int) -> ConnectorTableMetadata:
+        """Give the definition of a version: with the columns that it has."""
+        return replace(self.metadata, columns=self.former.get(version, self.metadata.columns))
+
+    def with_columns(self, columns: tuple[ColumnMetadata, ...]) -> MemoryTable:
+        """Give the table with other columns; its versions keep those that they have."""
+        former = {version: self.metadata_of(version).columns for version in self.versions}
+        return replace(self, metadata=replace(self.metadata, columns=columns), former=former)
+
+    def rows_of(self, version: int) -> pa.Table:
+        """Give the rows of a version under the columns that the table has now."""
+        rows, columns = self.versions[version], self.metadata.columns
+        return fitted(rows, self.former[version], columns) if version in self.former else rows
 
     @property
     def current(self) -> int:
@@ -48,7 +71,8 @@ class MemoryTable:
             # Two commits never have one time, or a moment between them could not be named.
             last = max(committed.values(), default=now - dt.timedelta(days=1))
             committed[self.current] = max(now, last + dt.timedelta(microseconds=1))
-        return MemoryTable(self.metadata, versions, committed)
+        former = {version: columns for version, columns in self.former.items() if version in versions}
+        return MemoryTable(self.metadata, versions, committed, former)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
         """Find a version that is kept.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["TABLE_PROPERTIES", "by_name", "check_content", "checked_metadata", "schema_of"]
+__all__ = ["TABLE_PROPERTIES", "by_name", "check_content", "checked_metadata", "fitted", "schema_of"]
 
 TABLE_PROPERTIES: Final = {
     "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
@@ -34,6 +34,22 @@ TABLE_PROPERTIES: Final = {
 def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
     """Give the Arrow schema of a table's columns."""
     return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
+
+
+def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
+    """Give rows the columns of a table that has been given others since: what they have of them, and NULL for the rest.
+
+    Args:
+        rows: the rows.
+        before: the columns that they have.
+        columns: the columns that they get; one of the same name and another type is another column.
+    """
+    kinds = {column.name: column.type for column in before}
+    if list(kinds.items()) == [(column.name, column.type) for column in columns]:
+        return rows
+    nulls = (pa.nulls(rows.num_rows, column.type.arrow) for column in columns)
+    found = [rows.column(c.name) if kinds.get(c.name) == c.type else missing for c, missing in zip(columns, nulls, strict=True)]
+    return pa.Table.from_arrays(found, schema=schema_of(columns))
 
 
 def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:

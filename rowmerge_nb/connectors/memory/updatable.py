@@ -112,4 +112,4 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
 
 def _updatable(table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None) -> MemoryUpdatableTableHandle:
     handle = table_handle_of(table_handle)
-    return MemoryUpdatableTableHandle(handle.name, handle.version, handle.metadata, updated)
+    return MemoryUpdatableTableHandle(handle.name, handle.version, handle.metadata, updated=updated)

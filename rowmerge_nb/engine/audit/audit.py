@@ -258,6 +258,11 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
     if not isinstance(tree, t.Merge | t.Update | t.Delete):
         msg = "An audit is about a MERGE, an UPDATE or a DELETE; this is none of them"
         raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Rows of other statements are compared by result.check_rows(...).")
+    if isinstance(tree, t.Merge) and tree.evolution is not None:
+        msg = "An audit compares rows of the same columns, before and after; WITH SCHEMA EVOLUTION may add some"
+        hint = "Leave the words out, and give before=... as rows that have the new columns already, with NULL in them."
+        with placed_in(statement, text, offset):
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint).at(tree.evolution)
     return tree
 
 

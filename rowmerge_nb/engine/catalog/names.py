@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,33 @@ class StatementTables:
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments
+
+    def evolves_tables(self, catalog: str) -> bool:
+        """Tell whether a MERGE can add columns to a catalog's tables."""
+        return self._transaction.metadata(catalog).evolves_tables
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
+        """Give a table as it will be with new columns behind its own.
+
+        Raises:
+            RowMergeError: the store cannot have them; or GENERIC_INTERNAL_ERROR, if the connector gives other columns.
+        """
+        metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
+        if handle is None:
+            msg = f"'{table.display}' has no handle"
+            raise ValueError(msg)
+        given = self._transaction.log.call(
+            "get_evolved_table_handle",
+            lambda: metadata.get_evolved_table_handle(session, handle, columns),
+            lambda _: ", ".join(f"{column.name} {column.type}" for column in columns),
+        )
+        known = metadata.get_table_metadata(session, given)
+        wanted = [*(column.name.lower() for column in (*table.columns, *columns))]
+        if [column.name.lower() for column in known.columns] != wanted:
+            has = ", ".join(column.name for column in known.columns)
+            msg = f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(wanted)}"
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        return replace(table, columns=known.columns, handle=given, metadata=known)
 
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""

@@ -25,7 +25,7 @@ from rowmerge_nb.trace.trace import NoticeRecord
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rowmerge_nb.engine.catalog.catalogs import TableName
     from rowmerge_nb.engine.engine import Engine
@@ -54,13 +54,16 @@ NEXT_STEP: Final = (
 """How rows are had that a store does not have any more."""
 
 
-def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table] | None = None) -> tuple[Engine, int]:
+def with_copy(
+    engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table] | None = None, added: Collection[str] = ()
+) -> tuple[Engine, int]:
     """Give an engine that reads and changes a copy of a table in memory in its place, and how many rows the copy has.
 
     Args:
         engine: the engine.
         name: the table's catalog, schema and name.
         rows: gives what the copy holds; None for the table's rows as they are now.
+        added: columns that a statement has added since the table had the rows.
 
     Raises:
         RowMergeError: TABLE_NOT_FOUND, the table is not there any more; TRANSACTION_CONFLICT, it has other columns than its rows had.
@@ -73,16 +76,17 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table
     memory = MemoryConnector()
     properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
     there = engine.table(_written(name)) if rows is None else rows()
-    now = [column.name for column in known.columns]
+    columns = tuple(column for column in known.columns if column.name not in added)
+    now = [column.name for column in columns]
     if there.column_names != now:
         msg = f"Table '{'.'.join(name)}' has other columns now ({', '.join(now)}) than its rows had ({', '.join(there.column_names)})"
         raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.")
     try:
-        there = there.cast(schema_of(known.columns))
+        there = there.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         msg = f"Table '{'.'.join(name)}' has columns of other types now than its rows had: {error_text(error)}"
         raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.") from error
-    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), known.columns, properties), there)
+    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), columns, properties), there)
     connectors: dict[str, Connector] = {COPIES: memory}
     return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)}), there.num_rows
 
@@ -226,7 +230,7 @@ class Again:
     @cached_property
     def _copied(self) -> tuple[Engine, int]:
         """The engine that has the copy, and how many rows that has."""
-        return with_copy(self.engine, self.trace.name, self._rows)
+        return with_copy(self.engine, self.trace.name, self._rows, dict(self.trace.added))
 
     def _rows(self) -> pa.Table:
         """Give the target's rows as they were, or those that took part."""
@@ -237,7 +241,7 @@ class Again:
             msg = f"The rows that this {self.trace.kind} had are not all in its trace"
             hint = "Run it with rehearse=True, or with trace='full'."
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
-        return _joined_targets(pages)
+        return _joined_targets(pages, self.trace)
 
     @cached_property
     def _whole(self) -> pa.Table | None:
@@ -266,7 +270,7 @@ class Again:
             rows = self._whole if trace is self.trace else self._rows()
         except RowMergeError:
             return None
-        touched = Counter(_texts(_joined_targets(pages)))
+        touched = Counter(_texts(_joined_targets(pages, trace)))
         if rows is None or rows.num_rows != before:
             return None
         left = []
@@ -296,13 +300,12 @@ def _texts(rows: pa.Table) -> list[str]:
     return [repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)]
 
 
-def _joined_targets(pages: PageSample) -> pa.Table:
-    """Give the target rows that were joined, each once."""
+def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
+    """Give the target rows that were joined, each once, without columns that the table did not have yet."""
     assert pages.witness is not None
     target = pages.witness.column("target")
-    return pa.table(target.flatten(), [field.name for field in target.type]).take(
-        _first_of_each(pages.row_ids, target.is_valid())
-    )
+    joined = pa.table(target.flatten(), [field.name for field in target.type])
+    return joined.drop_columns([name for name, _ in trace.added]).take(_first_of_each(pages.row_ids, target.is_valid()))
 
 
 def _first_of_each(row_ids: pa.Array, wanted: pa.Array) -> pa.Array:

@@ -8,7 +8,13 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
-from rowmerge_nb.sql.analyzer.analysis import DefinitionAnalysis, InsertAnalysis, RestoreAnalysis, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import (
+    DefinitionAnalysis,
+    InsertAnalysis,
+    MergeAnalysis,
+    RestoreAnalysis,
+    RowChangeAnalysis,
+)
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -38,7 +44,8 @@ class Change:
         connector: its kind of store.
         kind: the statement's first words, and ``text`` its text, of a long one the begin.
         count: how many rows it has changed; None where it does not say.
-        columns: the table's columns when it was run.
+        columns: the table's columns when it was run, those among them that it has added.
+        added: the names of those.
         handle: the table then; None of one that the statement has made.
         keeps: the store keeps versions.
         before: the version that it was made from; None for the time before the first one.
@@ -55,6 +62,7 @@ class Change:
     keeps: bool
     before: ConnectorTableVersion | None
     after: ConnectorTableVersion | None
+    added: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -123,4 +131,5 @@ def _change_of(run: StatementRun) -> Change | None:
     count = run.account.counted if run.account is not None and run.changes_rows else None
     text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
     kind, columns = kind_of(analysis), target.columns
-    return Change(name, run.connector, kind, text, count, columns, target.handle, keeps, run.version_before, version)
+    added = tuple(column.name for column in analysis.added) if isinstance(analysis, MergeAnalysis) else ()
+    return Change(name, run.connector, kind, text, count, columns, target.handle, keeps, run.version_before, version, added)

@@ -151,6 +151,7 @@ class MergeRun(StatementRun):
             alone=told.alone if told and self._join().type is JoinType.FULL else None,
             returned=self.rows.num_rows if self.rows is not None and done else None,
             source_rows=self._source_rows(),
+            added=tuple((column.name, str(column.type)) for column in self.analysis.added),
             duplicate_groups=groups,
             near=self.near,
             notices=trace.notices + (self._warning(account, groups) if account is not None and done else ()),

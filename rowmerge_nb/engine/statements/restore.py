@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.statements.statement import StatementRun
@@ -26,11 +27,13 @@ class RestoreRun(StatementRun):
         if handle is None:
             msg = f"'{target.display}' is {target.kind}, which has no versions"
             raise ValueError(msg)
+        dropped = self.analysis.dropped
         carries = "no rows" if version is None else f"version {version.version}"
+        carries += f", without {', '.join(dropped)}" if dropped else ""
+        # A connector that adds no columns need not know of any to drop.
+        call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):
-            self.transaction.log.call(
-                "restore_table", lambda: metadata.restore_table(session, handle, version), lambda _: carries
-            )
+            self.transaction.log.call("restore_table", call, lambda _: carries)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace, with the rows before and after."""

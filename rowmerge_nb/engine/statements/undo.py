@@ -56,7 +56,7 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
         change = _last_change(runner.changes, tables, table)
         target = _unchanged(change, transaction, tables)
         told = Notice(f"Taken back: {change.words}: {change.text}")
-        return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before)
+        return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before, change.added)
 
     return runner.restore(text, restoration)
 

@@ -22,7 +22,7 @@ from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.errors import SetupError, StatementInterrupted, error_text
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.trace import VerificationRecord
 from rowmerge_nb.words import plural
 
@@ -70,6 +70,8 @@ def begin_verification(
     begun = Verification(options, analysis, read, ())
     if any(binding.version is not None for binding in analysis.bindings):
         return replace(begun, problem="the statement reads a former version of a table, and it has no history")
+    if isinstance(analysis, MergeAnalysis) and analysis.added:
+        return replace(begun, problem="the statement adds columns, for which it has no words")
     # The rows of VALUES stand in the statement, which the other engine reads as well.
     bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:

@@ -128,7 +128,7 @@ def _planned(trace: Trace) -> Phrase:
     name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
     dry = trace.state == StatementState.PLANNED
     said = ". Planned, and not begun: nothing was written." if dry else ". Nothing was read or written."
-    return (*what, *name, Run(said), *_would(trace))
+    return (*what, *name, Run(said), *_would(trace), *_added(trace, "would be", "would be"))
 
 
 def _would(trace: Trace) -> Phrase:
@@ -155,7 +155,7 @@ def _failed(trace: Trace) -> Phrase:
 
 def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
-        return (*_changes(trace), *_sizes(trace))
+        return (*_changes(trace), *_added(trace, "was", "were"), *_sizes(trace))
     name = Run(visible(trace.target), "code")
     if trace.kind in _DEFINED:
         what, done = _DEFINED[trace.kind]
@@ -225,6 +225,18 @@ def _changes(trace: Trace) -> Phrase:
     if idle:
         runs.append(Run(f"; {plural(idle, what)} took DO NOTHING"))
     return (*runs, *_returned(trace), Run("."))
+
+
+def _added(trace: Trace, one: str, several: str) -> Phrase:
+    """Name the columns that came along with the rows."""
+    if not trace.added:
+        return ()
+    names = join([f"{visible(name)} {kind}" for name, kind in trace.added])
+    return (
+        Run(f" The {'column' if len(trace.added) == 1 else 'columns'} "),
+        Run(names, "code"),
+        Run(f" {one if len(trace.added) == 1 else several} added."),
+    )
 
 
 def _returned(trace: Trace) -> Phrase:

@@ -194,6 +194,12 @@ class Tables(Protocol):
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
 
+    def evolves_tables(self, catalog: str) -> bool:
+        """Tell whether a MERGE can add columns to a catalog's tables."""
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
+        """Give a table as it will be with new columns behind its own; RowMergeError if the store cannot have them."""
+
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it: about how many rows it has, and what is kept of columns, by their names."""
 
@@ -432,12 +438,14 @@ class MergeAnalysis(RowChangeAnalysis):
             each side of the same type and reading only its own side; what else ON says is not in here.
         key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
             symbols (target side, source side).
+        added: columns that the statement adds to the target, which has them behind its own already.
     """
 
     source: MergeSource
     on: TypedExpression
     equalities: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
+    added: tuple[ColumnMetadata, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -558,11 +566,13 @@ class RestoreAnalysis(Analysis):
         kind: ``RESTORE`` or ``UNDO``.
         target: the table as it is now.
         version: the version whose rows it is to have; None for the time before the first one.
+        dropped: the columns that go with it: a statement that is undone had added them.
     """
 
     kind: str
     target: TableBinding
     version: ConnectorTableVersion | None
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
@@ -178,6 +179,11 @@ class Context:
                 raise
             said = f"Table '{'.'.join(part.value for part in name.parts)}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
+
+    def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
+        """Give a table as it will be with new columns; what the store says against them is told at the place of the words that ask for them."""
+        with _placed(span):
+            return self.tables.evolved(table, columns)
 
     def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
         """Find a table that must be there, as it was in a version if one is given; the error points at ``span``."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
@@ -19,13 +21,12 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
-from rowmerge_nb.sql.typed.types import common_type, is_float
+from rowmerge_nb.sql.typed.types import common_type, instant, is_float, parts_of
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
@@ -52,16 +53,16 @@ class _MergeAnalyzer:
         self.target = self._target()
         self.named = QueryAnalyzer(context).visible(statement.named)
         name = statement.target_alias
-        qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
-        self.fields = tuple(
-            ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in self.target.columns
-        )
+        self.qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
+        self.visible = self.fields = self._fields(self.target.columns)
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
         relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
         source = self._source(relation)
-        both = (*self.fields, *relation.fields)
+        added = () if statement.evolution is None else self._evolve(statement.evolution, relation.fields)
+        # Columns that the statement adds are assigned and returned; no expression speaks of what no row has.
+        both = (*self.visible, *relation.fields)
         on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
         on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
@@ -85,9 +86,13 @@ class _MergeAnalyzer:
             source,
             condition,
             *self._equalities(condition.tree, relation),
+            added=added,
             returning=returning,
             origins=tuple(context.origins),
         )
+
+    def _fields(self, columns: Sequence[ColumnMetadata]) -> tuple[ScopeField, ...]:
+        return tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, self.qualifier, target=True) for c in columns)
 
     def _target(self) -> a.TableBinding:
         span = self.context.statement_span(self.statement.target.span)
@@ -125,12 +130,52 @@ class _MergeAnalyzer:
             return node.alias.text
         return node.name.parts[-1].text if isinstance(node, s.Table) else None
 
+    # -- schema evolution -----------------------------------------------------------------------------------------
+
+    def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
+        """Give the target the columns of the source that it lacks and the clauses take; give those.
+
+        As in Spark and Delta these are all of them where a clause takes ``*``, else those whose names UPDATE SET and INSERT lists have.
+        """
+        context, target = self.context, self.target
+        if not context.tables.evolves_tables(target.catalog):
+            said = f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit"
+            context.error(
+                "NOT_SUPPORTED", said, span, "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."
+            )
+        taken = self._taken()
+        known = {column.name.lower() for column in target.columns}
+        new: dict[str, ColumnMetadata] = {}
+        for field in source:
+            name = (field.name or "").lower()
+            place = taken.get(name, taken.get("*"))
+            if not name or name in known or place is None:
+                continue
+            if name in new:
+                hint = "Give one of them another name: USING (SELECT ... AS ...)."
+                context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous in the source", place, hint)
+            if UNKNOWN in parts_of(field.type):
+                said = f"Column '{name}' of the source has no type, so that none can be added to {target.display}"
+                context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
+            new[name] = ColumnMetadata(str(field.name), _without_length(instant(field.type)))
+        if new:
+            self.target = context.evolved(target, tuple(new.values()), span)
+        added = self.target.columns[len(target.columns) :]
+        self.fields = (*self.fields, *self._fields(added))
+        return added
+
+    def _taken(self) -> dict[str, st.Span]:
+        """Give the names that clauses with source rows assign, and ``*`` if one takes all; each with its place."""
+        clauses = [clause for clause in self.statement.clauses if not clause.by_source]
+        stars = [("*", clause.star) for clause in clauses if clause.star is not None]
+        return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
+
     # -- clauses --------------------------------------------------------------------------------------------------
 
     def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
         """A clause about target rows without a source row: it sees the target's columns alone."""
         try:
-            return self._clause(clause, self.fields, ())
+            return self._clause(clause, self.visible, ())
         except AnalysisError as error:
             if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
                 error.hint = "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
@@ -145,7 +190,7 @@ class _MergeAnalyzer:
 
     def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
         """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
-        indexes = self._columns(clause)
+        indexes = self._columns(clause, source)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
         condition, scope = None, Scope(fields)
         if clause.condition is not None:
@@ -154,7 +199,7 @@ class _MergeAnalyzer:
             words = f"in the condition of clause {clause.number}"
             condition = typed_condition(self.context, clause.condition, found, words)
         if clause.star is not None:
-            assigned = self._starred(clause.star, source)
+            assigned = self._starred(clause.star, source, indexes)
         else:
             # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
             prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
@@ -179,10 +224,10 @@ class _MergeAnalyzer:
             clause.head.shown(self.context.text),
         )
 
-    def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:
+    def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
         """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
         found: list[tuple[e.Typed, st.Span]] = []
-        for field in self.fields:
+        for field in (self.fields[index] for index in indexes):
             matching = [
                 f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
             ]
@@ -196,16 +241,20 @@ class _MergeAnalyzer:
             found.append((e.Column(matching[0].type, matching[0].symbol), star))
         return found
 
-    def _columns(self, clause: st.MergeClause) -> list[int]:
+    def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
         """Which table columns the clause assigns, in the order of its values."""
         if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
         if clause.star is not None:
-            return list(range(len(self.fields)))
+            if self.statement.evolution is None:
+                return list(range(len(self.fields)))
+            # What the source lacks is left as it is, or NULL in new rows.
+            names = {field.name.lower() for field in source if field.name is not None}
+            return [index for index, field in enumerate(self.fields) if str(field.name).lower() in names]
         columns = clause.columns
         if not columns:
-            self._check_count(clause, len(self.fields))
-            return list(range(len(self.fields)))
+            self._check_count(clause, len(self.visible))
+            return list(range(len(self.visible)))
         by_name = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
         indexes: dict[int, None] = {}
         for column in columns:
@@ -234,6 +283,8 @@ class _MergeAnalyzer:
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
         hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
+        if self.statement.evolution is not None:
+            hint = f"WITH SCHEMA EVOLUTION adds columns that the source has under the same name. {hint}"
         said = f"Merge column name does not exist in target table: {column.value}"
         self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(column.span), hint)
 
@@ -243,6 +294,7 @@ class _MergeAnalyzer:
         values = [value for value, _ in assigned]
         kinds = [self.fields[index].type for index in indexes]
         if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
+            self._refuse_nested(indexes, assigned)
             table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
             said = (
                 f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
@@ -269,6 +321,17 @@ class _MergeAnalyzer:
             for value, f in zip(stored, self.fields, strict=True)
         )
 
+    def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
+        """Say of rows with other fields that a MERGE which adds columns adds none to them."""
+        if self.statement.evolution is None:
+            return
+        for index, (value, span) in zip(indexes, assigned, strict=True):
+            kind = self.fields[index].type
+            nested = all(any(part.base == "row" for part in parts_of(one)) for one in (kind, value.type))
+            if nested and common_type(kind, value.type) is None:
+                said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}"
+                self.context.error("NOT_SUPPORTED", said, span, "CAST the value to the column's type, or make the table anew.")
+
     # -- ON -------------------------------------------------------------------------------------------------------
 
     def _equalities(
@@ -294,6 +357,13 @@ class _MergeAnalyzer:
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
+
+
+def _without_length(kind: Type) -> Type:
+    """Give the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
+    if kind.base == "varchar":
+        return VARCHAR
+    return replace(kind, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in kind.parameters))
 
 
 def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:

@@ -33,6 +33,7 @@ class MergeReader(QueryReader):
     def merge(self, named: tuple[s.NamedQuery, ...] = ()) -> st.Merge:
         """Read a MERGE; ``named`` are the queries of a WITH before it."""
         self.take()
+        evolution = self._accept_evolution()
         self.expect("INTO")
         target, alias = self._aliased_target()
         self.expect("USING")
@@ -44,7 +45,13 @@ class MergeReader(QueryReader):
         while self.token.word == "WHEN":
             clauses.append(self._clause(len(clauses)))
         self.note("'WHEN'")
-        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), self.accept_returning(), named)
+        returning = self.accept_returning()
+        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named, evolution)
+
+    def _accept_evolution(self) -> st.Span | None:
+        """Read WITH SCHEMA EVOLUTION if it comes, which the extended dialect has alone; give its place."""
+        start = self.index
+        return self.span_from(start) if self.extended and self.accept_all("WITH", "SCHEMA", "EVOLUTION") else None
 
     def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
         """Read RETURNING if it comes, which the extended dialect has alone."""

@@ -28,6 +28,7 @@ _ELSEWHERE = {
     ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
     ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
     ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
+    ("WITH", "INTO"): "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD COLUMN.",
     ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
 }
 """(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""

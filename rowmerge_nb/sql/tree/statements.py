@@ -155,9 +155,9 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``[WITH ...] MERGE INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
 
-    WITH, RETURNING and some clauses exist in the extended dialect alone.
+    Both WITH, RETURNING and some clauses exist in the extended dialect alone; ``evolution`` is the place of WITH SCHEMA EVOLUTION.
     """
 
     target: TableName
@@ -167,6 +167,7 @@ class Merge(Statement):
     clauses: tuple[MergeClause, ...]
     returning: tuple[SelectItem | AllColumns, ...] = ()
     named: tuple[NamedQuery, ...] = ()
+    evolution: Span | None = None
 
 
 @dataclass(frozen=True)

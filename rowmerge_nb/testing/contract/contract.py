@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rowmerge_nb.testing.contract.changing import ChangeChecks
+from rowmerge_nb.testing.contract.evolution import EvolutionChecks
 from rowmerge_nb.testing.contract.layouts import LayoutChecks
 from rowmerge_nb.testing.contract.on_spark import SparkChecks
 from rowmerge_nb.testing.contract.transactions import TransactionChecks
@@ -12,7 +13,9 @@ from rowmerge_nb.testing.contract.versions import VersionChecks
 __all__ = ["ConnectorContract"]
 
 
-class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, UpdatableChecks, VersionChecks, SparkChecks):
+class ConnectorContract(
+    ChangeChecks, LayoutChecks, TransactionChecks, EvolutionChecks, UpdatableChecks, VersionChecks, SparkChecks
+):
     """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
 
     `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle, ConnectorTableHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
 
 __all__ = ["Changes", "PageStatement", "Row", "expected_rows", "travel"]
@@ -189,6 +190,10 @@ class PageStatement:
     def rows(self) -> list[Row]:
         """Read all rows, in any order."""
         return _rows(self.read())
+
+    def evolve(self, *columns: ColumnMetadata) -> None:
+        """Give the table new columns, which the merge is to add."""
+        self.handle = self.metadata.get_evolved_table_handle(self.session, self.handle, columns)
 
     # -- changing -------------------------------------------------------------------------------------------------
 

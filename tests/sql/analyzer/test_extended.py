@@ -276,3 +276,156 @@ def test_what_cannot_be_returned_is_refused_at_its_place(rest, code, column):
 def test_merge_action_exists_in_returning_alone():
     error = refusal(MERGE + "WHEN MATCHED AND merge_action() = 'x' THEN DELETE", tables=TABLES, dialect="extended")
     assert place(error) == ("FUNCTION_NOT_FOUND", 1, 54)
+
+
+# -- WITH SCHEMA EVOLUTION ----------------------------------------------------------------------------------------------
+
+EVOLVING = "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id "
+BOTH = "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
+NEWS = FakeTables(
+    {
+        "t": [("id", "integer"), ("v", "bigint"), ("old", "varchar", "not null")],
+        "s": [("w", "varchar"), ("id", "integer"), ("x", "row(a bigint)")],
+        "nested": [("id", "integer"), ("r", "row(a integer)")],
+        "deeper": [("id", "integer"), ("r", "row(a integer, b integer)")],
+    }
+)
+
+
+def _evolved(sql: str) -> MergeAnalysis:
+    found = meaning(sql, tables=NEWS, dialect="extended")
+    assert isinstance(found, MergeAnalysis)
+    return found
+
+
+def _values(merge: MergeAnalysis) -> list[dict[str, str]]:
+    names = [column.name for column in merge.target.columns]
+    return [{n: value.text for n, value in zip(names, clause.values, strict=True) if value} for clause in merge.clauses]
+
+
+def test_without_the_option_schema_evolution_is_trinos_error_with_a_hint_that_names_it():
+    error = _refused(EVOLVING + "WHEN MATCHED THEN DELETE")
+    assert (place(error), error.message) == (("SYNTAX_ERROR", 1, 7), "mismatched input 'WITH'. Expecting: 'INTO'")
+    assert error.hint == (
+        "Trino's MERGE has no WITH SCHEMA EVOLUTION; add the columns before it: ALTER TABLE ... ADD COLUMN. "
+        'The option --dialect extended accepts it (in a program: dialect="extended").'
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("MERGE WITH INTO t", "mismatched input 'INTO'. Expecting: 'SCHEMA'"),
+        ("MERGE WITH SCHEMA INTO t", "mismatched input 'INTO'. Expecting: 'EVOLUTION'"),
+        ("MERGE t USING s", "mismatched input 't'. Expecting: 'INTO', 'WITH'"),
+    ],
+)
+def test_the_words_of_schema_evolution_come_together(sql, message):
+    assert _refused(sql, "extended").message == message
+
+
+def test_update_star_is_update_set_star():
+    assert _values(_evolved(EVOLVING + "WHEN MATCHED THEN UPDATE *")) == _values(
+        _evolved(EVOLVING + "WHEN MATCHED THEN UPDATE SET *")
+    )
+
+
+def test_a_star_adds_what_the_source_has_beyond_the_target_at_the_end():
+    merge = _evolved(EVOLVING + BOTH)
+    assert [(column.name, str(column.type), column.nullable) for column in merge.added] == [
+        ("w", "varchar", True),
+        ("x", "row(a bigint)", True),
+    ]
+    assert [column.name for column in merge.target.columns] == ["id", "v", "old", "w", "x"]
+    assert [field.name for field in merge.target_fields] == ["id", "v", "old", "w", "x"]
+
+
+def test_columns_are_the_same_without_regard_to_case_and_new_ones_are_spelled_as_in_the_source():
+    source = '(SELECT id AS "ID", w AS "Old", w AS "New One" FROM s)'
+    merge = _evolved(EVOLVING.replace("USING s", f"USING {source} s") + BOTH)
+    assert [column.name for column in merge.added] == ["New One"]
+    assert list(_values(merge)[0]) == ["id", "old", "New One"]
+
+
+def test_a_star_leaves_what_the_source_lacks():
+    assert _values(_evolved(EVOLVING + BOTH)) == [{"id": "s.id", "w": "s.w", "x": "s.x"}] * 2
+    assert _evolved(EVOLVING + BOTH).clauses[0].assigned == (0, 3, 4)
+
+
+def test_without_a_star_the_columns_that_clauses_name_are_added_and_no_others():
+    merge = _evolved(
+        EVOLVING + "WHEN MATCHED THEN UPDATE SET w = upper(s.w) WHEN NOT MATCHED THEN INSERT (id, old) VALUES (s.id, w)"
+    )
+    assert [column.name for column in merge.added] == ["w"]
+    assert _values(merge) == [{"w": "upper(s.w)"}, {"id": "s.id", "old": "w"}]
+
+
+def test_a_statement_that_takes_nothing_new_adds_nothing():
+    for clause in ("MATCHED THEN DELETE", "MATCHED THEN UPDATE SET v = s.id", "NOT MATCHED THEN INSERT VALUES (s.id, 1, w)"):
+        assert _evolved(f"{EVOLVING}WHEN {clause}").added == ()
+
+
+def test_expressions_do_not_see_columns_that_the_statement_adds():
+    merge = _evolved(EVOLVING + "WHEN MATCHED AND w IS NULL THEN UPDATE SET w = w WHEN NOT MATCHED THEN INSERT *")
+    value = merge.clauses[0].values[3]
+    assert value is not None
+    assert value.references == {"w"}
+    error = refusal(EVOLVING + "WHEN MATCHED AND t.w IS NULL THEN UPDATE *", tables=NEWS, dialect="extended")
+    assert place(error) == ("COLUMN_NOT_FOUND", 1, 76)
+
+
+def test_returning_sees_the_columns_that_the_statement_adds():
+    merge = _evolved(EVOLVING + BOTH + " RETURNING t.w, old.x, t.*")
+    assert merge.returning is not None
+    assert [column.name for column in merge.returning.columns] == ["w", "x", "id", "v", "old", "w", "x"]
+
+
+def test_a_clause_about_rows_without_a_source_row_adds_nothing():
+    by_source = "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET w = 'gone'"
+    error = refusal(EVOLVING + by_source, tables=NEWS, dialect="extended")
+    assert error.code == "COLUMN_NOT_FOUND"
+    assert error.message == "Merge column name does not exist in target table: w"
+    assert _values(_evolved(EVOLVING + BOTH + " " + by_source))[2] == {"w": "'gone'"}
+
+
+def test_a_name_that_neither_side_has_is_refused_with_what_can_be_added():
+    error = refusal(EVOLVING + "WHEN MATCHED THEN UPDATE SET quite = 1", tables=NEWS, dialect="extended")
+    assert place(error) == ("COLUMN_NOT_FOUND", 1, 1)
+    assert error.hint == (
+        "WITH SCHEMA EVOLUTION adds columns that the source has under the same name. t has the columns id, v, old."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected", "message"),
+    [
+        (
+            "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT id, NULL AS n FROM s) s ON t.id = s.id WHEN MATCHED THEN UPDATE *",
+            ("COLUMN_TYPE_UNKNOWN", 1, 114),
+            "Column 'n' of the source has no type, so that none can be added to t",
+        ),
+        (
+            "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT id, w, x AS w FROM s) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = '1'",
+            ("AMBIGUOUS_NAME", 1, 118),
+            "Column 'w' is ambiguous in the source",
+        ),
+        (
+            "MERGE WITH SCHEMA EVOLUTION INTO nested t USING deeper s ON t.id = s.id WHEN MATCHED THEN UPDATE *",
+            ("NOT_SUPPORTED", 1, 98),
+            "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column 'r' is row(a integer), its value is row(a integer, b integer)",
+        ),
+    ],
+)
+def test_what_cannot_become_a_column_is_refused_at_its_place(sql, expected, message):
+    error = refusal(sql, tables=NEWS, dialect="extended")
+    assert (place(error), error.message) == (expected, message)
+    assert error.hint
+
+
+def test_a_catalog_that_adds_no_columns_in_a_merge_is_refused_at_the_words(monkeypatch):
+    monkeypatch.setattr(FakeTables, "evolves_tables", lambda self, catalog: False)
+    error = refusal(EVOLVING + BOTH, tables=NEWS, dialect="extended")
+    assert place(error) == ("NOT_SUPPORTED", 1, 7)
+    assert error.length == len("WITH SCHEMA EVOLUTION")
+    assert error.message == "Catalog 'memory' cannot add columns in a MERGE: there columns and rows do not come by one commit"
+    assert error.hint == "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."

@@ -165,6 +165,10 @@ class PostgresStore(Store):
         """Say how a column is read."""
         return types.value_reading(column)
 
+    def cast_of(self, declared: str) -> str:
+        """Give the cast of types to which no text is assigned."""
+        return types.cast_of(declared, "b", declared)
+
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
         """Give the key and the version of the row."""
         return row_of([*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)])

@@ -297,6 +297,12 @@ class PostgresTransaction(JdbcTransaction):
         writer.execute(f"ANALYZE {table}", "Staging rows")
         return table
 
+    def hold(self, handle: JdbcTableHandle) -> None:
+        """Take the lock that ALTER TABLE needs, before anybody else does."""
+        self.writer().execute(
+            f"LOCK TABLE {self._store.table(handle)} IN ACCESS EXCLUSIVE MODE", f"Locking table '{handle.name}'"
+        )
+
     def check_unchanged(self) -> None:
         """Every row's version is compared when it is changed."""
 

@@ -1,0 +1,384 @@
+"""MERGE WITH SCHEMA EVOLUTION on every store: columns of the source come into the target with the rows, by one commit, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    MemoryConnector,
+    PostgresConnector,
+    RowMergeError,
+    SqliteConnector,
+    load_trace,
+    replay,
+    save_trace,
+)
+from rowmerge_nb.plan.rules import RuleSettings
+
+pytestmark = pytest.mark.spark
+
+TABLES = {"memory": "t", "lake": "lake.default.t", "pg": "pg.public.t", "lite": "lite.main.t"}
+VERSIONED = ("memory", "lake")
+TINY = RuleSettings(small_rows=0, key_rows=0)
+"""Everything counts as large."""
+STAR = "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
+SOURCE = "(VALUES (1, 'x', DECIMAL '1.50'), (4, 'y', NULL)) s (id, city, price)"
+BEFORE = [(1, "a"), (2, "b")]
+AFTER = [(1, "a", "x", "1.50"), (2, "b", None, None), (4, None, "y", None)]
+
+
+@pytest.fixture
+def settings() -> RuleSettings | None:
+    return None
+
+
+@pytest.fixture
+def engine(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, settings: RuleSettings | None) -> Iterator[Engine]:
+    made = Engine(spark=spark, dialect="extended", rule_settings=settings)
+    made.add_catalog("lake", IcebergConnector(tmp_path / "lake"))
+    made.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
+    made.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
+    if "pg" in request.node.name:
+        made.add_catalog("pg", PostgresConnector(request.getfixturevalue("postgresql")))
+        made.run("DROP TABLE IF EXISTS pg.public.t")
+    yield made
+    made.close()
+
+
+def filled(engine: Engine, store: str) -> str:
+    """Make the table of a store, with two rows; give its name."""
+    name = TABLES[store]
+    key = " WITH (primary_key = ARRAY['id'])" if store in {"pg", "lite"} else ""
+    engine.run(f"CREATE TABLE {name} (id integer NOT NULL, v varchar){key}")
+    engine.run(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
+    return name
+
+
+def merge(name: str, clauses: str = STAR, source: str = SOURCE) -> str:
+    return f"MERGE WITH SCHEMA EVOLUTION INTO {name} t USING {source} ON t.id = s.id {clauses}"
+
+
+def rows(engine: Engine, name: str) -> list[tuple[Any, ...]]:
+    found = engine.run(f"SELECT * FROM {name}").table
+    assert found is not None
+    texts = [
+        tuple(str(value) if type(value).__name__ == "Decimal" else value for value in row.values()) for row in found.to_pylist()
+    ]
+    return sorted(texts, key=lambda row: row[0])
+
+
+def columns(engine: Engine, name: str) -> list[tuple[str, str]]:
+    found = engine.run(f"DESCRIBE {name}").table
+    assert found is not None
+    return [(row["Column"], row["Type"]) for row in found.to_pylist()]
+
+
+def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql, **options)
+    return caught.value
+
+
+# -- what it does -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_columns_of_the_source_come_with_the_rows_on_every_store(engine: Engine, store: str, tmp_path: Path) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name), check=True)
+    assert (result.count, rows(engine, name)) == (2, AFTER)
+    assert columns(engine, name)[2:] == [("city", "varchar"), ("price", "decimal(3,2)")]
+    assert result.trace.added == (("city", "varchar"), ("price", "decimal(3,2)"))
+    assert result.trace.check is not None
+    assert result.trace.check.state == "agrees"
+    words = " ".join(str(result).split())
+    assert "1 row inserted, 1 updated. The columns city varchar and price decimal(3,2) were added." in words
+    save_trace(result.trace, tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json") == result.trace
+    assert engine.run(f"UPDATE {name} SET price = 2 WHERE id = 2").count == 1
+    assert engine.run(merge(name)).trace.added == ()
+
+
+@pytest.mark.parametrize("store", TABLES)
+@pytest.mark.parametrize("settings", [None, TINY], ids=["small", "large"])
+def test_in_the_other_era_and_in_large_statements_it_does_the_same(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    engine.run(merge(name), era="current")
+    by_source = "WHEN MATCHED THEN UPDATE SET note = s.note WHEN NOT MATCHED BY SOURCE THEN UPDATE SET note = 'gone'"
+    engine.run(merge(name, by_source, "(VALUES (1, 'new')) s (id, note)"))
+    assert rows(engine, name) == [(*AFTER[0], "new"), (*AFTER[1], "gone"), (*AFTER[2], "gone")]
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_a_statement_that_changes_no_row_adds_its_columns_all_the_same(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name, "WHEN MATCHED AND s.city = 'none' THEN UPDATE *"))
+    assert (result.count, len(columns(engine, name))) == (0, 4)
+    assert rows(engine, name) == [(*row, None, None) for row in BEFORE]
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_what_is_returned_has_the_new_columns(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    returned = engine.run(merge(name) + " RETURNING t.id, old.city AS was, t.city").table
+    assert returned is not None
+    assert sorted(map(tuple, (row.values() for row in returned.to_pylist()))) == [(1, None, "x"), (4, None, "y")]
+
+
+def test_the_source_may_be_a_dataframe_a_query_or_the_target_itself(engine: Engine) -> None:
+    name = filled(engine, "memory")
+    frame = pa.table({"ID": pa.array([2], pa.int32()), "Note": ["n"]})
+    engine.run(merge(name, source="frame s"), namespace={"frame": frame})
+    engine.run(merge(name, source="(SELECT id, upper(v) AS big FROM t) s"))
+    assert [column for column, _ in columns(engine, name)] == ["id", "v", "Note", "big"]
+    assert rows(engine, name) == [(1, "a", None, "A"), (2, "b", "n", "B")]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    ["partitioned_by = ARRAY['id']", "bucketed_by = ARRAY['id'], bucket_count = 3", "paradigm = 'CHANGE_ONLY_UPDATED_COLUMNS'"],
+)
+def test_every_kind_of_table_in_memory_gets_columns(engine: Engine, properties: str) -> None:
+    engine.run(f"CREATE TABLE t (id integer NOT NULL, v varchar) WITH ({properties})")
+    engine.run("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    engine.run(merge("t"))
+    assert rows(engine, "t") == AFTER
+
+
+def test_a_partitioned_table_of_iceberg_gets_columns(engine: Engine) -> None:
+    engine.run("CREATE TABLE lake.default.t (id integer NOT NULL, v varchar) WITH (partitioning = ARRAY['bucket(id, 3)'])")
+    engine.run("INSERT INTO lake.default.t VALUES (1, 'a'), (2, 'b')")
+    engine.run(merge("lake.default.t"))
+    assert rows(engine, "lake.default.t") == AFTER
+    nested = "(SELECT 2 AS id, CAST(ROW(1, ARRAY['z']) AS row(a integer, b array(varchar))) AS deep) s"
+    engine.run(merge("lake.default.t", source=nested))
+    assert rows(engine, "lake.default.t")[1] == (2, "b", None, None, {"a": 1, "b": ["z"]})
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_columns_of_many_types_are_added(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    values = {
+        "flag": "true",
+        "small": "CAST(1 AS smallint)",
+        "big": "1000000000000",
+        "ratio": "2.5E0",
+        "day": "DATE '2026-02-03'",
+        "at": "TIMESTAMP '2026-02-03 04:05:06.789'",
+        "zoned": "TIMESTAMP '2026-02-03 04:05:06 Europe/Berlin'",
+        "bytes": "X'0102'",
+        "word": "CAST('ab' AS char(4))",
+        "id_of": "UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59'",
+        "doc": "JSON '1'" if store != "lake" else "'none'",
+    }
+    source = f"(SELECT 2 AS id, {', '.join(f'{value} AS {column}' for column, value in values.items())}) s"
+    result = engine.run(merge(name, source=source), check=True)
+    assert [column for column, _ in result.trace.added] == list(values)
+    assert result.trace.check is not None
+    assert result.trace.check.state == "agrees"
+    cast = [column for column in values if column not in {"at", "zoned", "bytes", "word", "doc"}]
+    equal = " AND ".join(f"CAST({column} AS varchar) = CAST({values[column]} AS varchar)" for column in cast)
+    there = f"{equal} AND at = {values['at']} AND zoned = {values['zoned']} AND bytes = X'0102' AND trim(word) = 'ab'"
+    found = engine.run(f"SELECT id FROM {name} WHERE {there}").table
+    assert found is not None
+    assert found.to_pylist() == [{"id": 2}]
+
+
+def test_old_values_of_new_columns_are_null_in_the_report(engine: Engine) -> None:
+    result = engine.run(merge(filled(engine, "memory")))
+    (updated, inserted) = result.diff().to_dict("records")
+    assert (updated["old.city"], updated["new.city"], updated["old.price"]) == (None, "x", None)
+    assert (inserted["old.city"], inserted["new.city"]) == (None, "y")
+
+
+# -- what it does not do ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", TABLES)
+@pytest.mark.parametrize("fault", ["begin_merge:after", "finish_merge", "finish_merge:after", "commit"])
+def test_a_failure_leaves_columns_and_rows_as_they_were(engine: Engine, store: str, fault: str) -> None:
+    name = filled(engine, store)
+    error = refused(engine, merge(name), fault=fault)
+    assert error.changed is False
+    assert (columns(engine, name), rows(engine, name)) == ([("id", "integer"), ("v", "varchar")], BEFORE)
+    assert engine.run(merge(name)).count == 2
+    assert rows(engine, name) == AFTER
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_a_row_that_breaks_a_constraint_leaves_columns_and_rows_as_they_were(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    error = refused(
+        engine,
+        merge(name, "WHEN NOT MATCHED THEN INSERT *", "(VALUES ('c', 'x')) s (v, city)").replace("t.id = s.id", "t.v = s.v"),
+    )
+    assert error.code == "CONSTRAINT_VIOLATION"
+    assert (len(columns(engine, name)), rows(engine, name)) == (2, BEFORE)
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_a_dry_run_and_explain_add_nothing_and_show_what_would_be_added(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    planned = engine.run(merge(name), dry_run=True)
+    assert "would be added." in str(planned)
+    assert [name for name, _ in planned.trace.added] == ["city", "price"]
+    assert "Adds the columns: [city:varchar" in str(engine.explain(merge(name)))
+    assert len(columns(engine, name)) == 2
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_of_a_rehearsal_no_column_stays(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name), rehearse=True)
+    assert result.count == 2
+    if store == "memory":
+        assert result.rehearsed is not None
+        assert result.rehearsed.column_names == ["id", "v", "city", "price"]
+    assert (len(columns(engine, name)), rows(engine, name)) == (2, BEFORE)
+
+
+def test_a_store_whose_columns_come_by_a_commit_of_their_own_is_refused_at_the_words(engine: Engine) -> None:
+    engine.run("CREATE TABLE hive.default.t (id integer, v varchar)")
+    error = refused(engine, merge("hive.default.t"))
+    assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 7)
+    assert error.message == "Catalog 'hive' cannot add columns in a MERGE: there columns and rows do not come by one commit"
+
+
+@pytest.mark.parametrize(("store", "words"), [("pg", "PostgreSQL"), ("lite", "SQLite"), ("lake", "Iceberg")])
+def test_a_type_that_the_store_does_not_have_is_refused_at_the_words(engine: Engine, store: str, words: str) -> None:
+    name = filled(engine, store)
+    kind = "INTERVAL '1' DAY" if store == "lake" else "ARRAY[1]"
+    error = refused(engine, merge(name, source=f"(SELECT 1 AS id, {kind} AS strange) s"))
+    assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 7)
+    assert words in error.message
+    assert "strange" in error.message
+
+
+# -- versions -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+def test_undo_takes_back_rows_and_columns(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    engine.run(f"UPDATE {name} SET v = 'B' WHERE id = 2")
+    result = engine.run(merge(name))
+    calls = engine.undo(name).calls
+    assert "without city, price" in str(calls.to_string())
+    assert (len(columns(engine, name)), rows(engine, name)) == (2, [(1, "a"), (2, "B")])
+    engine.undo(name)
+    assert rows(engine, name) == BEFORE
+    assert result.version_after is not None
+    engine.restore(name, result.version_after)
+    assert rows(engine, name) == [(1, "a"), (2, "B"), (4, None)]
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+def test_a_former_version_has_the_columns_of_its_time(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name))
+    former = engine.table(name, result.version_before)
+    assert former.column_names == ["id", "v"]
+    engine.restore(name, result.version_before)
+    assert rows(engine, name) == [(*row, None, None) for row in BEFORE]
+    engine.undo(name)
+    assert rows(engine, name) == AFTER
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+def test_a_column_that_came_and_went_is_another_one_when_it_comes_again(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    first = engine.run(merge(name, source="(VALUES (1, 7)) s (id, city)"))
+    engine.undo(name)
+    engine.run(merge(name))
+    assert first.version_after is not None
+    engine.restore(name, first.version_after)
+    assert rows(engine, name) == [(*row, None, None) for row in BEFORE]
+
+
+@pytest.mark.parametrize("store", ["pg", "lite"])
+def test_a_store_without_versions_refuses_to_undo_with_the_reason(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    engine.run(merge(name))
+    with pytest.raises(RowMergeError) as caught:
+        engine.undo(name)
+    assert "keeps no former versions" in caught.value.message
+    assert rows(engine, name) == AFTER
+
+
+def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine: Engine) -> None:
+    filled(engine, "memory")
+    engine.run(merge("t"))
+    engine.run("ALTER TABLE t SET PROPERTIES partitioned_by = ARRAY['city']")
+    with pytest.raises(RowMergeError) as caught:
+        engine.undo("t")
+    assert caught.value.message == "Column 'city' cannot be dropped: the table property 'partitioned_by' names it"
+    assert rows(engine, "t") == AFTER
+
+
+# -- what looks at it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", TABLES)
+def test_it_is_tried_again_on_the_rows_and_columns_that_there_were(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name), trace="full")
+    tried = result.what_if(merge(name, "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"))
+    assert tried.counts == {"INSERT": 1, "UPDATE": 0, "DELETE": 1, "none": 0}
+    assert [column for column, _ in tried.trace.added] == ["city", "price"]
+    assert rows(engine, name) == AFTER
+
+
+def test_two_ways_of_running_it_are_compared(engine: Engine) -> None:
+    filled(engine, "memory")
+    engine.compare(merge("t"), by="paradigms")
+    assert rows(engine, "t") == BEFORE
+
+
+def test_another_engine_is_not_asked_about_new_columns(engine: Engine) -> None:
+    filled(engine, "memory")
+    result = engine.run(merge("t"), verify="duckdb")
+    assert result.verification is not None
+    assert result.verification.message == "DuckDB was not asked: the statement adds columns, for which it has no words"
+    again = engine.run(merge("t"), verify="duckdb")
+    assert again.verification is not None
+    assert again.verification.state in {"not compared", "agrees"}
+
+
+def test_an_audit_refuses_it_with_what_can_be_done(engine: Engine) -> None:
+    filled(engine, "memory")
+    before = engine.run(merge("t")).version_before
+    with pytest.raises(RowMergeError) as caught:
+        engine.audit("t", statement=merge("t"), before=before)
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("NOT_SUPPORTED", 1, 7)
+    padded = pa.table(
+        {
+            "id": pa.array([1, 2], pa.int32()),
+            "v": ["a", "b"],
+            "city": pa.nulls(2, pa.string()),
+            "price": pa.nulls(2, pa.decimal128(3, 2)),
+        }
+    )
+    taken = (
+        "UPDATE SET city = s.city, price = s.price WHEN NOT MATCHED THEN INSERT (id, city, price) VALUES (s.id, s.city, s.price)"
+    )
+    plain = merge("t", f"WHEN MATCHED THEN {taken}").replace("WITH SCHEMA EVOLUTION ", "")
+    audited = engine.audit(statement=plain, before=padded)
+    assert not audited.rows
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+def test_a_record_of_it_is_replayed(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name), record=True)
+    record = result.record()
+    assert [column.name for column in record.columns] == ["id", "v", "city", "price"]
+    replayed = replay(record, MemoryConnector())
+    assert replayed.error is None
