@@ -233,6 +233,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    supports_missing_columns_on_insert = True
+
     @property
     def stores_comments(self) -> bool:
         """Whether the database keeps comments."""
@@ -356,7 +358,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle))
+        filled = tuple(column.name for column in columns)
+        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), filled)
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -368,7 +371,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             return ConnectorOutputMetadata()
         writer = self._transaction.writer()
         stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-        return Changes(self._store, writer, handle, stage, step="finish_insert").apply()
+        return Changes(self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled).apply()
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 

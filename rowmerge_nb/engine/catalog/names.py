@@ -244,6 +244,10 @@ class StatementTables:
         """Tell whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments
 
+    def stores_defaults(self, catalog: str) -> bool:
+        """Tell whether columns of a catalog's tables keep default values."""
+        return self._transaction.metadata(catalog).stores_defaults
+
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""
         if table.handle is None:
