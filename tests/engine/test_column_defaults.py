@@ -19,7 +19,7 @@ CREATE = (
 SHOWN = """CREATE TABLE memory.default.items (
    id bigint,
    status varchar(5) DEFAULT 'new' NOT NULL,
-   n decimal(6,2) DEFAULT -DECIMAL '1.5' COMMENT 'how many',
+   n decimal(6,2) DEFAULT DECIMAL '-1.5' COMMENT 'how many',
    day date DEFAULT DATE '2024-02-29'
 )
 WITH (
@@ -74,7 +74,7 @@ def test_show_create_table_writes_them_so_that_they_can_be_read_again(engine: En
         "SELECT column_name, column_default FROM information_schema.columns WHERE table_name = 'items' ORDER BY ordinal_position"
     ).table
     assert found is not None
-    assert found.column(1).to_pylist() == [None, "'new'", "-DECIMAL '1.5'", "DATE '2024-02-29'"]
+    assert found.column(1).to_pylist() == [None, "'new'", "DECIMAL '-1.5'", "DATE '2024-02-29'"]
 
 
 def test_a_new_column_has_null_in_rows_that_are_there_and_its_default_in_others(engine: Engine) -> None:

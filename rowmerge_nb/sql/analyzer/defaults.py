@@ -12,6 +12,7 @@ from rowmerge_nb.sql.analyzer.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import common_type, is_integer, is_text
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer import analysis as a
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Identifier, Span
-    from rowmerge_nb.sql.tree.syntax import Expression
 
 __all__ = ["default_text", "default_value"]
 
@@ -30,7 +30,7 @@ _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
-def default_text(context: Context, catalog: str, name: Identifier, kind: Type, node: Expression | None) -> str | None:
+def default_text(context: Context, catalog: str, name: Identifier, kind: Type, node: s.Expression | None) -> str | None:
     """Give the default of a column that is made, as its connector keeps it; None without one.
 
     Args:
@@ -48,6 +48,10 @@ def default_text(context: Context, catalog: str, name: Identifier, kind: Type, n
     if not context.tables.stores_defaults(catalog):
         said = f"Catalog '{catalog}' does not support default value for column name '{name.value}'"
         context.error("NOT_SUPPORTED", said, node.span, "Leave the DEFAULT out.")
+    number = node.operand if isinstance(node, s.Unary) and node.operator == "-" else node
+    if not isinstance(number, s.Literal | s.TypedLiteral):
+        said = f"The default of a column is a literal, not {node.span.of(context.text)!r}"
+        context.error(_INVALID, said, node.span, "Write a value: DEFAULT 0, DEFAULT 'new'.")
     text = formatted(node, context.text)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
     if not _fits(value, kind):

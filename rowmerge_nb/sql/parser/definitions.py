@@ -157,23 +157,12 @@ class DefinitionReader(MergeReader):
             if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
                 error.hint = PRIMARY_KEY
             raise
-        default = self._default() if self.extended and self.accept("DEFAULT") else None
+        default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
             self.expect("NULL")
             nullable = False
         return st.ColumnDefinition(name, kind, nullable, self._comment(), default)
-
-    def _default(self) -> s.Expression:
-        """Read the default of a column: a literal, with or without a sign."""
-        value = self.value()
-        number = value.operand if isinstance(value, s.Unary) and value.operator == "-" else value
-        if isinstance(number, s.Literal | s.TypedLiteral | s.Interval):
-            return value
-        said = f"The default of a column is a literal, not {value.span.of(self.text)!r}"
-        raise AnalysisError(said, code="INVALID_DEFAULT_COLUMN_VALUE", hint="Write a value: DEFAULT 0, DEFAULT 'new'.").at(
-            value.span
-        )
 
     def _comment(self) -> st.Comment | None:
         start = self.token.span
@@ -307,7 +296,7 @@ class DefinitionReader(MergeReader):
         """Read what ALTER COLUMN does to a column."""
         sets = self.expect("DROP", "SET").word == "SET"
         if self.extended and self.accept("DEFAULT"):
-            return st.SetDefault(name, self._default()) if sets else st.DropDefault(name)
+            return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
         if sets:
             self.expect("DATA")
             self.expect("TYPE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.tree import syntax as s
@@ -37,6 +38,14 @@ class _Formatter:
             return self._literal(node)
         if isinstance(node, s.Name):
             return ".".join(part.span.of(self.text) for part in node.parts)
+        if (
+            isinstance(node, s.Unary)
+            and node.operator == "-"
+            and isinstance(node.operand, s.Literal)
+            and node.operand.kind != "string"
+        ):
+            # To Trino it is one literal.
+            return self._literal(replace(node.operand, value=f"-{node.operand.value}"))
         if isinstance(node, s.Unary):
             operand = self.write(node.operand)
             return f"{node.operator}{' ' if operand.startswith(node.operator) else ''}{operand}"

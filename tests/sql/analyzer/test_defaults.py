@@ -44,6 +44,7 @@ class Defaulted(FakeTables):
         ("bigint DEFAULT -5 NOT NULL COMMENT 'x'", "-5"),
         ("double DEFAULT 1.50", "DECIMAL '1.50'"),
         ("double precision DEFAULT -1e3", "-1E3"),
+        ("double DEFAULT -1.5", "DECIMAL '-1.5'"),
         ("varchar DEFAULT 'it''s'", "'it''s'"),
         ("varchar(3) DEFAULT 'abc  '", "'abc  '"),
         ("decimal(4,2) DEFAULT 12.5", "DECIMAL '12.5'"),
