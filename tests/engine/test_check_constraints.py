@@ -20,6 +20,7 @@ BREAKING = [
     "UPDATE t SET v = v - 40 WHERE id > 1",
     "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v - 2 WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
     "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.part, s.v, 1e2)",
+    "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED BY SOURCE AND t.id = 6 THEN UPDATE SET v = 0",
 ]
 FINE = [
     "UPDATE t SET v = v + 1 WHERE x <> 100",
@@ -39,8 +40,9 @@ def failed(engine: Engine, statement: str, **options: Any) -> RowMergeError:
 @pytest.mark.parametrize("statement", BREAKING)
 def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(spark: Any, statement: str) -> None:
     told = set()
+    era = "current" if "BY SOURCE" in statement else "documents"
     for form in FORMS:
-        engine = made(spark, form, properties=f"WITH (check_constraints = ARRAY['{CHECK}'])")
+        engine = made(spark, form, properties=f"WITH (check_constraints = ARRAY['{CHECK}'])", era=era)
         error = failed(engine, statement)
         assert (error.code, error.message) == ("CONSTRAINT_VIOLATION", WRITTEN)
         at = error.line, error.column, error.length
@@ -152,6 +154,8 @@ def test_undo_versions_comparisons_and_saved_traces_know_them(engine: Engine, tm
     engine.undo("t")
     assert engine.table("t").column("qty").to_pylist() == [5, None, 7]
     assert engine.compare("UPDATE t SET qty = 1", by="flows").same
+    with pytest.raises(RowMergeError, match="Check constraint violation"):
+        engine.run("UPDATE t SET qty = 1", rehearse=True).what_if("UPDATE t SET qty = -1")
     with pytest.raises(RowMergeError) as caught:
         engine.run("UPDATE t SET qty = -1", trace="full")
     result = caught.value.result

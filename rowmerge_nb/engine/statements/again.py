@@ -71,7 +71,8 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table
         msg = f"Table '{'.'.join(name)}' does not exist any more"
         raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
     memory = MemoryConnector()
-    properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
+    properties: dict[str, Any] = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
+    properties["check_constraints"] = known.check_constraints
     there = engine.table(_written(name)) if rows is None else rows()
     now = [column.name for column in known.columns]
     if there.column_names != now:
