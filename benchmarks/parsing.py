@@ -62,6 +62,10 @@ class Tables:
         """Tell whether it is the one schema."""
         return schema == "default"
 
+    def stores_defaults(self, catalog: str) -> bool:
+        """Tell whether defaults are kept, as in memory."""
+        return True
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True

@@ -162,6 +162,7 @@ class Engine:
         bucket_count: int | None = None,
         primary_key: Sequence[str] = (),
         not_null: Sequence[str] = (),
+        check_constraints: Sequence[str] = (),
     ) -> None:
         """Make a table in memory out of a DataFrame, or replace one.
 
@@ -175,9 +176,11 @@ class Engine:
             bucket_count: how many buckets there are.
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
+            check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, that no row may break which a statement
+                stores; the rows of the DataFrame are taken as they are.
 
         Raises:
-            RowMergeError: a column that is named is not there, a value has no SQL type, or Spark cannot compute the rows of its frame.
+            RowMergeError: a column that is named is not there, a constraint cannot be read, a value has no SQL type, or Spark cannot compute the rows of its frame.
         """
         self._catalogs.register(
             name,
@@ -188,6 +191,7 @@ class Engine:
             bucket_count=bucket_count,
             primary_key=primary_key,
             not_null=not_null,
+            check_constraints=check_constraints,
         )
 
     def table(self, name: str, version: int | None = None) -> pa.Table:

@@ -13,6 +13,7 @@ from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     CaseBranch,
+    CheckConstraints,
     DeleteProject,
     DuplicateCheck,
     Exchange,
@@ -163,6 +164,11 @@ def _(node: DuplicateCheck) -> str:
 
 
 @_arguments.register
+def _(node: CheckConstraints) -> str:
+    return " AND ".join(check.text for check in node.checks)
+
+
+@_arguments.register
 def _(node: MergeProcessor) -> str:
     return node.paradigm.name
 
@@ -231,6 +237,12 @@ def _(node: Exchange) -> Descriptor:
 @descriptor_of.register
 def _(node: DuplicateCheck) -> Descriptor:
     return (("filterPredicate", _DUPLICATE_PREDICATES[node.rule]),)
+
+
+@descriptor_of.register
+def _(node: CheckConstraints) -> Descriptor:
+    failing = (f"CASE WHEN COALESCE({check.text}, true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END" for check in node.checks)
+    return (("filterPredicate", " AND ".join(failing)),)
 
 
 @descriptor_of.register

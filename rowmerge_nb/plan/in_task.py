@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
-from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
@@ -132,6 +132,8 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
     for node in nodes:
         if isinstance(node, Filter):
             yield node.predicate, True
+        elif isinstance(node, CheckConstraints):
+            yield from ((without_refusal(check.value)[0], False) for check in node.checks)
         elif isinstance(node, Join):
             rest = rest_of_on(node)
             if rest is not None:

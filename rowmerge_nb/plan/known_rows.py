@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
+    CheckConstraints,
     DeleteProject,
     DuplicateCheck,
     Exchange,
@@ -72,6 +73,7 @@ def _(node: Source, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
 @_rows.register(Project)
 @_rows.register(DeleteProject)
 @_rows.register(MarkDistinct)
+@_rows.register(CheckConstraints)
 @_rows.register(DuplicateCheck)
 @_rows.register(Exchange)
 def _(_: PlanNode, below: tuple[KnownRows | None, ...]) -> KnownRows | None:

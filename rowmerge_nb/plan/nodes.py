@@ -15,7 +15,7 @@ from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer.known_rows import unknown
-from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads
+from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads, replaced
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
     from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
     from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
@@ -33,6 +33,7 @@ __all__ = [
     "AssignUniqueId",
     "Assignment",
     "CaseBranch",
+    "CheckConstraints",
     "DeleteProject",
     "DuplicateCheck",
     "Exchange",
@@ -263,6 +264,40 @@ class Filter(PlanNode):
     def expressions(self) -> tuple[Typed, ...]:
         """The condition."""
         return (self.predicate,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckConstraints(PlanNode):
+    """The failing Filter of CHECK constraints: a row to store for which one is false ends the statement.
+
+    Args:
+        checks: the constraints, which read the columns of the new row by their names.
+        row: these columns, and how they are got out of what the node below gives.
+        stored: whether a row is stored at all; None where every row is.
+    """
+
+    meaning: ClassVar[str] = (
+        "Fails the statement if a new row breaks a CHECK constraint of the table; one that is NULL lets it pass."
+    )
+    source: PlanNode
+    checks: tuple[CheckConstraint, ...]
+    row: tuple[tuple[Symbol, Typed], ...]
+    stored: Typed | None = None
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino prints it."""
+        return "Filter"
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The constraints over what the node below gives: each is true, or it fails."""
+        pairs = [(Column(symbol.type, symbol.name), value) for symbol, value in self.row]
+        values = [replaced(check.value, pairs) for check in self.checks]
+        if self.stored is None:
+            return tuple(values)
+        yes = Constant(BOOLEAN, "true")
+        return tuple(Apply(BOOLEAN, "case", (self.stored, value, yes), origin=value.origin) for value in values)
 
 
 @dataclass(frozen=True, kw_only=True)

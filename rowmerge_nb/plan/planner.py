@@ -26,6 +26,7 @@ from rowmerge_nb.plan.nodes import (
     Assignment,
     AssignUniqueId,
     CaseBranch,
+    CheckConstraints,
     DuplicateCheck,
     Exchange,
     Join,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.sql.analyzer.analysis import (
+        CheckConstraint,
         ClauseAnalysis,
         QueryAnalysis,
         Returning,
@@ -132,6 +134,7 @@ def plan_insert(
     tree: Query | None = None,
     size: Size = unknown,
     returning: Returning | None = None,
+    checks: tuple[CheckConstraint, ...] = (),
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -144,6 +147,7 @@ def plan_insert(
         tree: the query as a tree, its columns the table's.
         size: tells how many rows the query has.
         returning: what is given back of every row.
+        checks: the table's CHECK constraints.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
@@ -152,6 +156,9 @@ def plan_insert(
     source: PlanNode = Source(
         id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree, size=size
     )
+    if checks:
+        row = tuple((symbol, Column(symbol.type, symbol.name)) for symbol in columns)
+        source = CheckConstraints(id=next(ids), outputs=columns, source=source, checks=checks, row=row)
     if returning is not None:
         source = plan_inserted(source, returning, ids)
     if layout is not None:
@@ -182,7 +189,7 @@ def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: R
 
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
-        Project(returning)? ← Project(case_number) ← Project(merge_row) ← Join(RIGHT or FULL) of target and source.
+        Project(returning)? ← Project(case_number) ← CheckConstraints? ← Project(merge_row) ← Join(RIGHT or FULL) of target and source.
     """
     return _MergePlanner(analysis, facts, era, rule).plan()
 
@@ -271,6 +278,16 @@ class RowChangePlanner:
             text = f"COALESCE({text}, fail('{message}'))"
         return text, tree
 
+    def checked(self, source: PlanNode) -> PlanNode:
+        """Put the target's CHECK constraints above the merge rows: they are asked of every row that is to be stored."""
+        checks = self.analysis.checks
+        if not checks or not any(clause.operation in _STORING for clause in self.analysis.clauses):
+            return source
+        made = MergeRow(source.outputs)
+        row = tuple((symbol, made.value(index)) for index, symbol in enumerate(self.table_columns()))
+        stored = Apply(BOOLEAN, "in", (made.operation, *(Constant(TINYINT, str(int(one))) for one in _STORING)), False)
+        return CheckConstraints(id=next(self.ids), outputs=source.outputs, source=source, checks=checks, row=row, stored=stored)
+
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
         return MergeProcessor(
@@ -356,7 +373,7 @@ class _MergePlanner(RowChangePlanner):
             key_columns=self.analysis.key_columns,
             type=join_type,
         )
-        numbered = self._number(self._case(join))
+        numbered = self._number(self.checked(self._case(join)))
         returning = self.analysis.returning
         if returning is not None:
             numbered = plan_returning(numbered, returning, self.fields, self.ids)
@@ -439,11 +456,11 @@ class _MergePlanner(RowChangePlanner):
         texts, trees = tuple(text for text, _ in pairs), tuple(tree for _, tree in pairs)
         return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees)
 
-    def _number(self, project: Project) -> Project:
+    def _number(self, rows: PlanNode) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)
-        field = MergeRow(project.outputs).case_number
+        field = MergeRow(rows.outputs).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
-        return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
+        return Project(id=next(self.ids), outputs=(*rows.outputs, symbol), source=rows, assignments=(assignment,))
 
     def _mark(self, project: Project) -> MarkDistinct:
         marker = Symbol(IS_DISTINCT, TINYINT)
@@ -488,4 +505,5 @@ def _ids() -> Iterator[str]:
 
 
 _NULL = ("NULL", Constant(UNKNOWN, None))
+_STORING = (Operation.INSERT, Operation.UPDATE)
 _WRITER_OUTPUTS = (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.errors import MERGE_FLOW, AnalysisError, RowMergeError
-from rowmerge_nb.plan.nodes import Assignment, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
+from rowmerge_nb.plan.in_task import without_refusal
+from rowmerge_nb.plan.nodes import Assignment, CheckConstraints, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BIGINT, VARBINARY
@@ -126,7 +127,7 @@ def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHand
         row_id: the row id's column.
 
     Returns:
-        Output ← TableFinish ← DeleteRows or UpdateRows ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
+        Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
 
     Raises:
         RowMergeError: rows would have to move between reading and writing, or an expression cannot be computed on pages.
@@ -184,7 +185,7 @@ class _Planner:
         if not assigned:
             return DeleteRows(id=next(self.ids), outputs=outputs, source=node, table=target, row_id=self.row_id)
         symbols = (self.row_id, *(assignment.symbol for assignment in assigned))
-        project = Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned))
+        project = self._checked(Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned)))
         columns, order = updated_columns(self.analysis), [symbol.name for symbol in symbols]
         channels = (*(order.index(f"{column.name}_new") for column in columns), 0)
         nullable = {column.name: column.nullable for column in target.columns}
@@ -198,6 +199,16 @@ class _Planner:
             channels=channels,
             required=tuple(index for index, column in enumerate(columns) if not nullable[column.name]),
         )
+
+    def _checked(self, project: Project) -> PlanNode:
+        """Ask the CHECK constraints of the new rows, whose other columns are what was read."""
+        checks, pairs = self.analysis.checks, zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        for check in checks:
+            self._check_printable(without_refusal(check.value)[0], condition=False)
+        row = tuple((Symbol(column.name, column.type), e.Column(field.type, field.symbol)) for column, field in pairs)
+        if not checks:
+            return project
+        return CheckConstraints(id=next(self.ids), outputs=project.outputs, source=project, checks=checks, row=row)
 
     def _joined(self, node: PlanNode) -> PlanNode:
         for index, query in enumerate(self.printer.subqueries):
@@ -217,11 +228,15 @@ class _Planner:
         for part in e.walk(expression.tree):
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)
+        self._check_printable(expression.tree, condition=condition)
+
+    def _check_printable(self, tree: e.Typed, *, condition: bool) -> None:
         try:
-            self.printer.text(expression.tree, condition=condition)
+            self.printer.text(tree, condition=condition)
         except UnprintableError as error:
             msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW).at(expression.span) from error
+            refused = AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
+            raise refused.at(tree.origin.span) if tree.origin is not None else refused from error
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:

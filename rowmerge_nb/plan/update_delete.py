@@ -29,8 +29,8 @@ def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Ou
         era: whose page layout.
 
     Returns:
-        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← Project(merge_row, case_number) ← Filter? ← TableScan; with
-        RETURNING three Projects: merge row, case number, and what is returned.
+        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← CheckConstraints? ← Project(merge_row, case_number) ← Filter? ←
+        TableScan; with RETURNING three Projects: merge row, case number, and what is returned.
     """
     return _UpdatePlanner(analysis, facts, era).plan()
 
@@ -73,7 +73,10 @@ class _WherePlanner(RowChangePlanner):
             case=SearchedCase(self.merge_row, (self.row(),)),
         )
         number = Symbol(CASE_NUMBER, INTEGER)
-        numbered = Project(id=next(self.ids), outputs=(*made.outputs, number), source=made, assignments=(_constant(number, "0"),))
+        checked = self.checked(made)
+        numbered = Project(
+            id=next(self.ids), outputs=(*made.outputs, number), source=checked, assignments=(_constant(number, "0"),)
+        )
         rows = plan_returning(numbered, returning, self.fields, self.ids)
         distinct = Symbol(IS_DISTINCT, TINYINT)
         marked = replace(rows, outputs=(*rows.outputs, distinct), assignments=(*rows.assignments, _constant(distinct, "1")))
@@ -112,7 +115,7 @@ class _UpdatePlanner(_WherePlanner):
             assignments=(*hashed, _constant(number, "0"), _constant(distinct, "1")),
             case=SearchedCase(self.merge_row, (self.row(),)),
         )
-        return self.finish(self.write(self.exchange(self.process(project))))
+        return self.finish(self.write(self.exchange(self.process(self.checked(project)))))
 
 
 def _constant(symbol: Symbol, text: str) -> Assignment:

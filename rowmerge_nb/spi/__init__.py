@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import AddColumn as AddColumn
     from rowmerge_nb.spi.alterations import ColumnPosition as ColumnPosition
     from rowmerge_nb.spi.alterations import DropColumn as DropColumn
+    from rowmerge_nb.spi.alterations import DropDefault as DropDefault
     from rowmerge_nb.spi.alterations import DropNotNull as DropNotNull
     from rowmerge_nb.spi.alterations import RenameColumn as RenameColumn
     from rowmerge_nb.spi.alterations import RenameTable as RenameTable
     from rowmerge_nb.spi.alterations import SetColumnType as SetColumnType
+    from rowmerge_nb.spi.alterations import SetDefault as SetDefault
     from rowmerge_nb.spi.alterations import SetProperties as SetProperties
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
@@ -104,6 +106,7 @@ _HOMES: Final = {
     "ConnectorViewDefinition": "metadata",
     "Constraint": "page_source",
     "DropColumn": "alterations",
+    "DropDefault": "alterations",
     "DropNotNull": "alterations",
     "Era": "operations",
     "Fragments": "handles",
@@ -121,6 +124,7 @@ _HOMES: Final = {
     "RowChangeParadigm": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
+    "SetDefault": "alterations",
     "SetProperties": "alterations",
     "TableStatistics": "metadata",
     "Type": "types",

@@ -18,11 +18,13 @@ __all__ = [
     "Alteration",
     "ColumnPosition",
     "DropColumn",
+    "DropDefault",
     "DropNotNull",
     "RenameColumn",
     "RenameTable",
     "SetColumnComment",
     "SetColumnType",
+    "SetDefault",
     "SetProperties",
     "SetTableComment",
 ]
@@ -38,7 +40,7 @@ class ColumnPosition(StrEnum):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN``: existing rows have NULL in it.
+    """``ADD COLUMN``: existing rows have NULL in it, whatever its default.
 
     Args:
         column: the new column.
@@ -82,6 +84,26 @@ class DropNotNull:
 
 
 @dataclass(frozen=True)
+class SetDefault:
+    """``ALTER COLUMN ... SET DEFAULT``: rows that are there keep their values.
+
+    Args:
+        column: the column.
+        default: the literal, as SQL text.
+    """
+
+    column: str
+    default: str
+
+
+@dataclass(frozen=True)
+class DropDefault:
+    """``ALTER COLUMN ... DROP DEFAULT``."""
+
+    column: str
+
+
+@dataclass(frozen=True)
 class RenameTable:
     """``RENAME TO``."""
 
@@ -115,6 +137,6 @@ class SetColumnComment:
 
 
 Alteration: TypeAlias = (
-    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable | SetProperties"
-    " | SetTableComment | SetColumnComment"
+    "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | SetDefault | DropDefault | RenameTable"
+    " | SetProperties | SetTableComment | SetColumnComment"
 )

@@ -39,7 +39,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ColumnMetadata:
-    """A column of a table: its name as written, its type, whether it may hold NULL, and the comment on it.
+    """A column of a table.
+
+    Args:
+        name: its name as written.
+        type: its type.
+        nullable: whether it may hold NULL.
+        default: what an INSERT that leaves the column out puts into it, as SQL text: a literal; None for NULL.
+        comment: the comment on it.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -49,18 +56,28 @@ class ColumnMetadata:
     name: str
     type: Type
     nullable: bool = True
-    default: Any = None
+    default: str | None = None
     comment: str | None = None
 
 
 @dataclass(frozen=True)
 class ConnectorTableMetadata:
-    """A table: name, columns in table order, the properties of ``CREATE TABLE ... WITH (...)``, and the comment on it."""
+    """A table.
+
+    Args:
+        name: its schema and name.
+        columns: its columns in table order.
+        properties: those of ``CREATE TABLE ... WITH (...)``.
+        comment: the comment on it.
+        check_constraints: conditions over its columns as SQL text, such as ``"quantity > 0"``. The engine stores no row for which one is
+            false, by whatever statement; a row for which one is unknown (NULL) passes. A store that checks its rows itself names none.
+    """
 
     name: SchemaTableName
     columns: tuple[ColumnMetadata, ...]
     properties: Mapping[str, Any] = field(default_factory=dict)
     comment: str | None = None
+    check_constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,6 +157,14 @@ class ConnectorMetadata(ABC):
     def stores_comments(self) -> bool:
         """Whether tables and columns keep comments; where they do not, the engine refuses statements that make some."""
         return False
+
+    @property
+    def stores_defaults(self) -> bool:
+        """Whether columns keep default values; where they do not, the engine refuses statements that make some."""
+        return False
+
+    supports_missing_columns_on_insert: ClassVar[bool] = False
+    """Whether the store itself fills the columns that an INSERT leaves out: then ``begin_insert`` is told those that it names."""
 
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
@@ -324,7 +349,14 @@ class ConnectorMetadata(ABC):
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> ConnectorInsertTableHandle:
-        """Begin an INSERT; pages carry all table columns. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Begin an INSERT. Raises ConnectorError NOT_SUPPORTED by default.
+
+        Args:
+            session: the statement's session.
+            table_handle: the table.
+            columns: all of its columns; where `supports_missing_columns_on_insert`, those that the statement fills. Pages carry all
+                table columns either way, NULL in those that it leaves out.
+        """
         self._refuse("inserts", "begin_insert")
 
     def finish_insert(

@@ -5,6 +5,7 @@ Every class says in ``caught_by`` which checks must fail because of its bug; `te
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -268,6 +269,38 @@ class TestTypesAreToldDifferently(Kit):
     columns = {"id": "bigint", "Price": "integer", "name": "varchar"}
     parts = {"metadata": Renaming}
     caught_by = {"a_table_tells_its_columns_in_order_with_their_types"}
+
+
+class Forgetting(MemoryMetadata):
+    def create_table(self, session, metadata):
+        columns = tuple(replace(column, default=None) for column in metadata.columns)
+        super().create_table(session, replace(metadata, columns=columns))
+
+
+class TestDefaultsAreForgotten(Kit):
+    parts = {"metadata": Forgetting}
+    caught_by = {"default_values_are_kept"}
+
+
+class Misspelt(MemoryMetadata):
+    def get_table_metadata(self, session, table_handle):
+        return replace(super().get_table_metadata(session, table_handle), check_constraints=("prise > 0",))
+
+
+class TestAConstraintNamesNoColumn(Kit):
+    parts = {"metadata": Misspelt}
+    caught_by = {"constraints_and_default_values_are_sql_that_the_engine_reads"}
+
+
+class Computing(MemoryMetadata):
+    def get_table_metadata(self, session, table_handle):
+        told = super().get_table_metadata(session, table_handle)
+        return replace(told, columns=(*told.columns[:-1], replace(told.columns[-1], default="lower('A')")))
+
+
+class TestADefaultIsNoLiteral(Kit):
+    parts = {"metadata": Computing}
+    caught_by = {"constraints_and_default_values_are_sql_that_the_engine_reads"}
 
 
 class TestNothingIsWritten(ConnectorContract):

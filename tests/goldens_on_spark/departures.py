@@ -35,6 +35,8 @@ and {others} others.
   the expression wherever it can be told which one it was; code and message are Trino's.
 - **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
+- **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
+  or not. What is wrong with a constraint has a place here, that of the table.
 - **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
 - **Views** have no `SECURITY` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.

@@ -122,6 +122,10 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
         ("%%merge\nINSERT INTO accounts (id, or|", ['"order"']),
         ("%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETURNING id, am|", ["amount"]),
         ("%%merge --dialect extended\nINSERT INTO accounts SELECT * FROM updates RETU|", ["RETURNING"]),
+        ("%%merge --dialect extended\nCREATE TABLE t (a bigint D|", ["DEFAULT"]),
+        ("%%merge --dialect extended\nCREATE TABLE t (a bigint DEFAULT 1 N|", ["NOT"]),
+        ("%%merge --dialect extended\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA", "DEFAULT"]),
+        ("%%merge\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA"]),
         ("%%merge\nCOMMENT ON COL|", ["COLUMN"]),
         ("%%merge\nSHOW STATS F|", ["FOR"]),
         ("%%merge\nSHOW S|", ["SCHEMAS", "STATS"]),
@@ -268,7 +272,7 @@ def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
     [
         (
             "%%merge\nCREATE TABLE t (a integer) WITH (|",
-            ["bucket_count", "bucketed_by", "paradigm", "partitioned_by", "primary_key"],
+            ["bucket_count", "bucketed_by", "check_constraints", "paradigm", "partitioned_by", "primary_key"],
         ),
         ("%%merge\nALTER TABLE t SET PROPERTIES bucket_count = 2, p|", ["paradigm", "partitioned_by", "primary_key"]),
         ("%%merge\nCREATE TABLE t WITH (bucketed_by = ARRAY['a'], bucket_c|) AS SELECT 1 AS a", ["bucket_count"]),

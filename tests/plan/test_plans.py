@@ -255,3 +255,38 @@ def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
 def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(source: str, distribution: str) -> None:
     sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
     assert facts_of(one(records(sql), "Join")).distribution == distribution
+
+
+CHECKED = {"check_constraints": ["v > 0", "p <> 'x'"]}
+INSERT = "INSERT INTO t (id, v) SELECT id, v FROM s"
+
+
+@pytest.mark.parametrize(
+    ("sql", "above", "below"),
+    [(MERGE, "Project", "Project"), ("UPDATE t SET v = 1", "MergeProcessor", "Project"), (INSERT, "TableWriter", "Source")],
+)
+def test_check_constraints_are_a_filter_above_the_new_rows(sql: str, above: str, below: str) -> None:
+    plan = records(sql, table=CHECKED, rules_off=list(RULES))
+    order = kinds(plan)
+    at = order.index("CheckConstraints")
+    assert (order[at - 1], order[at + 1]) == (above, below)
+    checks = one(plan, "CheckConstraints")
+    assert checks.name == "Filter"
+    assert checks.arguments == "(v > 0) AND (p <> 'x')"
+    assert checks.trino == (
+        "filterPredicate = CASE WHEN COALESCE((v > 0), true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END AND "
+        "CASE WHEN COALESCE((p <> 'x'), true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END"
+    )
+
+
+@pytest.mark.parametrize(
+    "sql", ["DELETE FROM t WHERE id = 1", "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "SELECT * FROM t"]
+)
+def test_what_stores_no_row_asks_no_check_constraint(sql: str) -> None:
+    assert "CheckConstraints" not in kinds(records(sql, table=CHECKED))
+
+
+def test_the_older_flow_reads_the_columns_of_check_constraints() -> None:
+    plan = records("UPDATE t SET v = id", LARGE, table=CHECKED, flow="updatable")
+    assert kinds(plan)[2:] == ["UpdateRows", "CheckConstraints", "Project", "UpdatablePageSourceScan"]
+    assert [name for name, _ in one(plan, "UpdatablePageSourceScan").layout] == ["id", "v", "p", "row_id"]

@@ -37,6 +37,7 @@ class Changes:
         stage: the stage's name in SQL; all rows in it count.
         updated: per case number the columns to write; None to write all.
         step: the step of the statement that errors name.
+        filled: the columns that an INSERT statement fills, to leave the others to the database; None to write all.
         whole_rows: all columns of the updated rows are staged, so that rows can be taken out and put in again.
     """
 
@@ -46,6 +47,7 @@ class Changes:
     stage: str
     updated: Mapping[int, tuple[str, ...]] | None = None
     step: str = "finish_merge"
+    filled: tuple[str, ...] | None = None
     whole_rows: bool = True
 
     def apply(self) -> ConnectorOutputMetadata:
@@ -142,7 +144,11 @@ class Changes:
     # -- inserts --------------------------------------------------------------------------------------------------
 
     def _insert(self, operation: Operation) -> str:
-        columns = [(index, column) for index, column in enumerate(self.handle.columns) if not column.generated]
+        columns = [
+            (index, column)
+            for index, column in enumerate(self.handle.columns)
+            if not column.generated and (self.filled is None or column.name in self.filled)
+        ]
         names = ", ".join(quoted(column.name) for _, column in columns)
         values = ", ".join(_inserted(index, column) for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""

@@ -239,6 +239,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     evolves_tables = True
+    supports_missing_columns_on_insert = True
 
     @property
     def stores_comments(self) -> bool:
@@ -395,7 +396,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle))
+        filled = tuple(column.name for column in columns)
+        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle), filled)
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -407,7 +409,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             return ConnectorOutputMetadata()
         writer = self._transaction.writer()
         stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-        return Changes(self._store, writer, handle, stage, step="finish_insert").apply()
+        return Changes(self._store, writer, handle, stage, step="finish_insert", filled=insert_handle.filled).apply()
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 

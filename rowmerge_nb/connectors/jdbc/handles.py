@@ -161,10 +161,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into."""
+    """A table that rows are inserted into.
+
+    Args:
+        stage: where the rows are staged.
+        filled: the columns that the statement names; the database puts its defaults into the others.
+    """
 
     table_handle: JdbcTableHandle
     stage: Stage
+    filled: tuple[str, ...]
 
 
 @dataclass(frozen=True)

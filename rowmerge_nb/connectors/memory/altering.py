@@ -14,11 +14,13 @@ from rowmerge_nb.spi.alterations import (
     AddColumn,
     ColumnPosition,
     DropColumn,
+    DropDefault,
     DropNotNull,
     RenameColumn,
     RenameTable,
     SetColumnComment,
     SetColumnType,
+    SetDefault,
     SetProperties,
     SetTableComment,
 )
@@ -59,6 +61,10 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             return _retyped(metadata, rows, name, kind)
         case DropNotNull(column=name):
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
+        case SetDefault(column=name, default=default):
+            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, default=default))), rows
+        case DropDefault(column=name):
+            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, default=None))), rows
         case RenameTable(name=table):
             return replace(metadata, name=table), rows
         case SetProperties(properties=given):

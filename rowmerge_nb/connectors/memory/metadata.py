@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.memory.reading import RowIdColumn
 from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.alterations import SetColumnComment, SetProperties, SetTableComment
+from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
@@ -45,6 +45,8 @@ from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
 
 __all__ = ["MemoryMetadata"]
+
+_KEEPING_VERSIONS: Final = (SetTableComment, SetColumnComment, SetDefault, DropDefault, SetProperties)
 
 
 class MemoryMetadata(UpdatableMemoryMetadata):
@@ -153,11 +155,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
-        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments and properties alone."""
+        """Alter a table with the commit; former versions, which had other columns or another name, are kept by comments, defaults and properties alone."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
         metadata, changed = altered(handle.metadata, rows, alteration)
-        if isinstance(alteration, SetTableComment | SetColumnComment | SetProperties):
+        if isinstance(alteration, _KEEPING_VERSIONS):
             # The version is a new one, so that of two who change the table at once the second one learns of it.
             self._replace(handle, rows, metadata=metadata)
             return
@@ -183,6 +185,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.schemas[schema] = False
 
     stores_comments = True
+    stores_defaults = True
     stores_views = True
     evolves_tables = True
     shows_own_changes = True

@@ -27,6 +27,7 @@ TABLE_PROPERTIES: Final = {
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
     "bucket_count": "how many buckets there are",
     "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
+    "check_constraints": "conditions that no row may break which a statement stores, ARRAY['quantity > 0']",
 }
 """The table properties that CREATE TABLE accepts."""
 
@@ -90,6 +91,7 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         if nested:
             msg = f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed"
             raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint="Name columns of plain types.")
+    checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
     count = properties.setdefault("bucket_count", None)
     if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
         msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
@@ -99,7 +101,7 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
             properties=("bucketed_by", "bucket_count"),
             hint="Give both, with a bucket_count of at least 1, or neither.",
         )
-    return replace(metadata, properties=properties)
+    return replace(metadata, properties=properties, check_constraints=checks)
 
 
 def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:

@@ -6,6 +6,7 @@ import copy
 import uuid
 from collections import ChainMap
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
@@ -15,6 +16,7 @@ from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
+from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
-    from rowmerge_nb.engine.options import Options
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
 
@@ -115,6 +116,7 @@ class Catalogs:
         bucket_count: int | None,
         primary_key: Sequence[str],
         not_null: Sequence[str],
+        check_constraints: Sequence[str],
     ) -> None:
         """Make a table in memory out of a DataFrame, or replace one; see `rowmerge_nb.engine.engine.Engine.register`."""
         checked(name, "name", str, "'table' or 'schema.table'")
@@ -135,14 +137,32 @@ class Catalogs:
             "bucketed_by": names_of(bucketed_by, "bucketed_by"),
             "bucket_count": bucket_count,
             "primary_key": names_of(primary_key, "primary_key"),
+            "check_constraints": names_of(check_constraints, "check_constraints", "a condition in SQL, or a list of conditions"),
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
             tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
             properties,
         )
+        self._check_constraints(metadata)
         self.memory.put(metadata, data)
         self._registered[f"memory.{schema}.{table}"] = identity
+
+    def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:
+        """Read the CHECK constraints of a table in memory that is to be made: each must be a condition over its columns."""
+        checks = tuple(metadata.properties["check_constraints"])
+        if not checks:
+            return
+        from rowmerge_nb.sql.analyzer.analysis import TableBinding
+        from rowmerge_nb.sql.analyzer.constraints import read_constraints
+
+        name = ("memory", metadata.name.schema, metadata.name.table)
+        table = TableBinding(name[-1], name[0], name, metadata.columns, "", metadata=replace(metadata, check_constraints=checks))
+        transaction = self.transaction(Options())
+        try:
+            read_constraints("", self.tables(transaction, {}), table)
+        finally:
+            transaction.rollback()
 
     def _memory_name(self, name: str) -> tuple[str, str]:
         """Split the name of a table in memory into schema and table."""

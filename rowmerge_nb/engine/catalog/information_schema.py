@@ -74,7 +74,7 @@ class _Catalog:
     def _columns_of(self, schema: str, table: str, columns: Sequence[ColumnMetadata]) -> Iterator[Row]:
         for place, column in enumerate(columns, 1):
             nullable = "YES" if column.nullable else "NO"
-            yield self._catalog, schema, table, column.name.lower(), place, None, nullable, str(column.type)
+            yield self._catalog, schema, table, column.name.lower(), place, column.default, nullable, str(column.type)
 
     def _known(self, name: SchemaTableName) -> Sequence[ColumnMetadata]:
         try:

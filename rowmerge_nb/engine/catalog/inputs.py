@@ -31,15 +31,16 @@ def statement_text(sql: object) -> str:
     return sql
 
 
-def names_of(value: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
-    """Take one name or several; INVALID_ARGUMENTS for anything else.
+def names_of(
+    value: Sequence[str] | str | None, argument: str, form: str = "the name of a column, or a list of such names"
+) -> tuple[str, ...]:
+    """Take one name or several, or other texts; INVALID_ARGUMENTS for anything else.
 
     >>> names_of("id", "primary_key"), names_of(["a", "b"], "not_null"), names_of(None, "not_null")
     (('id',), ('a', 'b'), ())
     """
     if value is None or isinstance(value, str):
         return (value,) if value else ()
-    form = "the name of a column, or a list of such names"
     given = tuple(checked(value, argument, Iterable, form))
     return tuple(checked(name, argument, str, form) for name in given)
 

@@ -272,6 +272,10 @@ class StatementTables:
             raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
         return replace(table, columns=known.columns, handle=given, metadata=known)
 
+    def stores_defaults(self, catalog: str) -> bool:
+        """Tell whether columns of a catalog's tables keep default values."""
+        return self._transaction.metadata(catalog).stores_defaults
+
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""
         if table.handle is None:

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.catalog.scans import Scans
 from rowmerge_nb.engine.spark.interrupts import in_thread
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
-from rowmerge_nb.sql.analyzer.analysis import Notice
+from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
 __all__ = ["OpenCatalog", "StatementTransaction"]
 
@@ -80,6 +80,13 @@ class StatementTransaction:
         self._connectors = connectors
         self.scans = Scans(self, spark)
         self._open: dict[str, OpenCatalog] = {}
+
+    def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
+        """Give the columns that an INSERT leaves out and its store fills itself, so that nobody here knows what is in them."""
+        if not isinstance(analysis, InsertAnalysis):
+            return ()
+        omitted = tuple(column.name for column in analysis.target.columns if column.name not in analysis.columns)
+        return omitted if omitted and self.metadata(analysis.target.catalog).supports_missing_columns_on_insert else ()
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
         """Give a catalog's metadata; its transaction begins with the first call."""

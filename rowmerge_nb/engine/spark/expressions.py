@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.exchange import hash_expression
-from rowmerge_nb.plan.nodes import Filter, Join, MergeWriter, Project, SemiJoin, Source
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, MergeWriter, Project, SemiJoin, Source
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.printer import print_spark
@@ -100,6 +100,8 @@ def sql_of(plan: PlanNode) -> Iterator[str]:
             yield from (answer(part, "") for tree in node.expressions for part in walk(tree) if isinstance(part, Subquery))
         elif isinstance(node, Project):
             yield from computed(node).values()
+        elif isinstance(node, CheckConstraints):
+            yield from map(print_spark, node.expressions)
         elif isinstance(node, Filter | Join):
             yield print_spark(node.predicate)
             if isinstance(node, Join):

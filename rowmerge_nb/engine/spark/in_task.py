@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -24,25 +25,33 @@ from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
-from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
+from rowmerge_nb.plan.nodes import CheckConstraints, DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
+from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import ROW_ID
+from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
-from rowmerge_nb.sql.typed.expressions import Column, references
+from rowmerge_nb.sql.typed.expressions import Column, references, replaced, walk
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Typed
+
+_STORING: Final = frozenset({Operation.INSERT, Operation.UPDATE})
+TOLD_COLUMNS: Final = 8
+"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads."""
 
 __all__ = [
     "assigned_column",
+    "check_columns",
     "join_task",
     "names_of",
     "page_expression",
@@ -258,7 +267,10 @@ def _case(
     names: Mapping[str, str],
     printer: PagePrinter,
 ) -> PageCase:
+    checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
+    checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
     branches = [_branch(branch, node, kind, join, names, printer) for branch in case.branches]
+    branches = [replace(made, checks=checks) if made.operation in _STORING else made for made in branches]
     if case.unconditional:
         return PageCase((), branches[0], kind)
     return PageCase(tuple(branches[:-1]), branches[-1], kind)
@@ -304,6 +316,32 @@ def assigned_column(
     """
     tree, refusal = without_refusal(value)
     return AssignedColumn(column.name, kind, page_expression(tree, printer, condition=False, names=names), refusal)
+
+
+def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str]) -> tuple[AssignedColumn, ...]:
+    """Print CHECK constraints for pages of new rows.
+
+    Args:
+        checks: the constraints.
+        symbols: of every column of the table what its channel is called.
+
+    Raises:
+        UnprintableError: pages cannot be asked for one.
+    """
+    pairs = [
+        (part, Column(part.type, symbols[part.symbol]))
+        for check in checks
+        for part in walk(check.value)
+        if isinstance(part, Column)
+    ]
+    found = []
+    for check in checks:
+        column = assigned_column(Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), {}, PagePrinter())
+        read = column.expression.reads
+        told = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
+        names = {symbols[name]: f"new.{name}" for name in symbols if name in told}
+        found.append(replace(column, expression=replace(column.expression, names=names)))
+    return tuple(found)
 
 
 def names_of(context: LoweringContext) -> Mapping[str, str]:

@@ -35,6 +35,7 @@ from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
+    CheckConstraints,
     DeleteProject,
     DuplicateCheck,
     Exchange,
@@ -188,6 +189,16 @@ def _(node: Filter, context: LoweringContext) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     return lower(node.source, context).where(F.expr(print_spark(node.predicate)))
+
+
+@lower.register
+def _(node: CheckConstraints, context: LoweringContext) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = lower(node.source, context)
+    for predicate in node.expressions:
+        rows = rows.where(F.expr(print_spark(predicate)))
+    return rows
 
 
 @lower.register

@@ -74,7 +74,8 @@ def with_copy(
         msg = f"Table '{'.'.join(name)}' does not exist any more"
         raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
     memory = MemoryConnector()
-    properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
+    properties: dict[str, Any] = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
+    properties["check_constraints"] = known.check_constraints
     there = engine.table(_written(name)) if rows is None else rows()
     columns = tuple(column for column in known.columns if column.name not in added)
     now = [column.name for column in columns]

@@ -6,7 +6,7 @@ Spark is needed for arguments of CALL only, and of them for those that are not p
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,9 +16,11 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import (
     CallAnalysis,
+    CheckConstraint,
     CreateTableAnalysis,
     DefinitionAnalysis,
     DropTableAnalysis,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["CallRun", "CreateTableRun", "DefinitionRun", "DropTableRun", "ListingRun", "make_table"]
+__all__ = ["CallRun", "CreateTableRun", "DefinitionRun", "DropTableRun", "ListingRun", "check_defined", "make_table"]
 
 
 @dataclass(kw_only=True)
@@ -48,7 +50,7 @@ class CreateTableRun(StatementRun):
         with self.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
-                make_table(self, self.analysis)
+                check_defined(self, make_table(self, self.analysis), self.analysis.property_spans)
 
 
 def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding:
@@ -67,6 +69,28 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding
             "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
         )
     return binding
+
+
+def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapping[str, Span]) -> tuple[CheckConstraint, ...]:
+    """Read the CHECK constraints of a table as the statement has made it, where its connector shows that: none may be wrong.
+
+    Args:
+        run: the statement's run, whose origins then have those of the constraints.
+        binding: the table.
+        property_spans: where the statement names properties.
+
+    Returns:
+        The constraints.
+    """
+    session, metadata = run.transaction.session, run.transaction.metadata(binding.catalog)
+    handle = metadata.get_table_handle(session, SchemaTableName(*binding.name[1:])) if metadata.shows_own_changes else None
+    if handle is None:
+        return ()
+    known = metadata.get_table_metadata(session, handle)
+    table = replace(binding, columns=known.columns, metadata=known)
+    checks, origins = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    run.analysis = replace(run.analysis, origins=origins)
+    return checks
 
 
 @contextmanager
@@ -128,6 +152,8 @@ class DefinitionRun(StatementRun):
         method, call = self._call(catalog, rest)
         with _placed(self.analysis.property_spans):
             self.transaction.log.call(method, call, lambda _: ".".join(rest))
+        if self.analysis.alteration is not None and not isinstance(self.analysis.alteration, RenameTable):
+            check_defined(self, self.transaction.target, self.analysis.property_spans)
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.in_task import assigned_column, names_of
+from rowmerge_nb.engine.spark.in_task import assigned_column, check_columns, names_of
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.failing_row import FAILURE, FailingRowPass
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
-from rowmerge_nb.plan.nodes import Filter, Join, Project, Symbol
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
@@ -29,10 +29,11 @@ from rowmerge_nb.sql.typed.expressions import quote, references
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.engine.tasks.page_program import AssignedColumn
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.plan.nodes import CaseBranch, PlanNode
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -48,13 +49,15 @@ class _Asked:
     """An expression, and the rows that it is computed for.
 
     Args:
-        tree: the expression.
+        column: the expression, as pages are asked for it.
         node: gives rows.
+        channels: what is read of them: type and Spark's SQL, by the names that the expression has for it.
         guard: which of them, as Spark's SQL; ``""`` for all.
     """
 
-    tree: Typed
+    column: AssignedColumn
     node: PlanNode
+    channels: Mapping[str, tuple[pa.DataType, str]]
     guard: str = ""
 
 
@@ -74,7 +77,8 @@ def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMerg
     timer.daemon = True
     timer.start()
     try:
-        for asked in _asked(run.plan, number):
+        names = names_of(context)
+        for asked in (*_asked(run.plan, number, names), *_checked(run.plan, number)):
             found = None if late.is_set() else _failure(run, context, asked, late)
             if found is not None and found.code == error.code and found.row:
                 happened = f"It happened {run.analysis.origins[number].words}."
@@ -86,7 +90,29 @@ def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMerg
         timer.cancel()
 
 
-def _asked(plan: PlanNode, number: int) -> Iterator[_Asked]:
+def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
+    """Give the CHECK constraint of that number, which is asked of the new rows."""
+    for node in chain(plan):
+        if isinstance(node, CheckConstraints):
+            guard = "" if node.stored is None else print_spark(node.stored)
+            columns = check_columns(node.checks, {symbol.name: symbol.name for symbol, _ in node.row})
+            for check, column in zip(node.checks, columns, strict=True):
+                if check.value.origin is not None and check.value.origin.number == number:
+                    told = {*column.expression.reads, *column.expression.names}
+                    channels = {s.name: (s.type.arrow, print_spark(value)) for s, value in node.row if s.name in told}
+                    yield _Asked(column, node.source, channels, guard)
+
+
+def _of(tree: Typed, node: PlanNode, names: Mapping[str, str], guard: str = "") -> Iterator[_Asked]:
+    """Give an expression, if it reads anything of the rows."""
+    read = references(tree)
+    channels = {symbol.name: (symbol.type.arrow, quote(symbol.name)) for symbol in node.outputs if symbol.name in read}
+    if channels:
+        column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())
+        yield _Asked(column, node, channels, guard)
+
+
+def _asked(plan: PlanNode, number: int, names: Mapping[str, str]) -> Iterator[_Asked]:
     """Give what is computed under the number of an expression."""
 
     def is_it(tree: Typed | None) -> bool:
@@ -95,19 +121,20 @@ def _asked(plan: PlanNode, number: int) -> Iterator[_Asked]:
     full = (join := join_of(plan)) is not None and join.type is JoinType.FULL
     for node in chain(plan):
         if isinstance(node, Filter) and is_it(node.predicate):
-            yield _Asked(node.predicate, node.source)
+            yield from _of(node.predicate, node.source, names)
         elif isinstance(node, Join) and is_it(node.predicate):
             # Of ON itself nobody knows which pairs of rows it is asked for; of its keys, that each row's is computed.
             for target, source in node.equalities:
-                yield _Asked(target, node.left)
-                yield _Asked(source, node.right)
+                yield from _of(target, node.left, names)
+                yield from _of(source, node.right, names)
         elif isinstance(node, Project) and node.case is not None:
             for at, branch in enumerate(node.case.branches):
                 earlier = node.case.branches[:at]
                 if branch.test is not None and is_it(branch.test):
-                    yield _Asked(branch.test, node.source, _first_of(earlier, _sides(branch, full=full)))
+                    yield from _of(branch.test, node.source, names, _first_of(earlier, _sides(branch, full=full)))
                 guard = "" if node.case.unconditional else _first_of(earlier, _predicate(branch))
-                yield from (_Asked(value, node.source, guard) for value in branch.expressions if is_it(value))
+                for value in filter(is_it, branch.expressions):
+                    yield from _of(value, node.source, names, guard)
 
 
 def _first_of(earlier: tuple[CaseBranch, ...], condition: str) -> str:
@@ -131,18 +158,11 @@ def _failure(run: StatementRun, context: LoweringContext, asked: _Asked, late: t
     """Compute an expression for its rows; give the error with which it fails for one, None if it fails for none."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    read = references(asked.tree)
-    symbols = [symbol for symbol in asked.node.outputs if symbol.name in read]
-    if not symbols:
-        return None
-    column = assigned_column(
-        Symbol("value", asked.tree.type), asked.tree.type.arrow, asked.tree, names_of(context), PagePrinter()
-    )
-    task = FailingRowPass(column, pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols]))
+    task = FailingRowPass(asked.column, pa.schema([pa.field(name, kind) for name, (kind, _) in asked.channels.items()]))
     with interrupts_afterwards():
         rows = lower(asked.node, context)
         rows = rows.where(F.expr(asked.guard)) if asked.guard else rows
-        rows = rows.select(*(F.col(quote(symbol.name)).alias(f"c{index}") for index, symbol in enumerate(symbols)))
+        rows = rows.select(*(F.expr(text).alias(f"c{index}") for index, (_, text) in enumerate(asked.channels.values())))
         failures = run.transaction.scans.in_tasks(rows, task, FAILURE).limit(1)
     found = collect(context.spark, failures, f"{run.transaction.session.query_id}-row", late).column(0).to_pylist()
     return pickle.loads(found[0]) if found else None  # noqa: S301 - our own task wrote it

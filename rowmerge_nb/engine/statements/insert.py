@@ -10,7 +10,7 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
-from rowmerge_nb.engine.statements.definitions import make_table
+from rowmerge_nb.engine.statements.definitions import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.statement import StatementRun
@@ -22,10 +22,10 @@ from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysi
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.sql.analyzer.analysis import Returning
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, Returning
     from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
@@ -47,7 +47,7 @@ class InsertRun(StatementRun):
         with self.timed("run"):
             analysis = self.analysis
             query = (analysis.spark, analysis.reads)
-            return _inserted(self, analysis.target, query, analysis.tree, analysis.size, analysis.returning)
+            return _inserted(self, analysis.target, query, analysis.tree, analysis.size, analysis.returning, analysis.checks)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -82,11 +82,21 @@ class CreateTableAsRun(StatementRun):
                     self.plan = _planned(analysis)
                 return None
             binding = make_table(self, analysis)
+            checks = check_defined(self, binding, analysis.property_spans)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)
             known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
             table = replace(binding, handle=handle, metadata=known)
-            return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree)
+            return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree, checks=checks)
+
+
+def _check_returned(returning: Returning | None, omitted: Sequence[str]) -> None:
+    """Refuse a RETURNING that reads what the store itself puts into columns: nobody else knows it."""
+    read = {symbol for column in (returning.columns if returning else ()) for symbol in column.expression.references}
+    unknown_now = [name for name in omitted if name in read]
+    if unknown_now:
+        msg = f"RETURNING cannot tell column '{unknown_now[0]}': the store itself fills what the INSERT leaves out"
+        raise ConnectorError(msg, hint="Name the column in the INSERT, or read the table afterwards.")
 
 
 def _planned(analysis: CreateTableAnalysis) -> Output:
@@ -103,6 +113,7 @@ def _inserted(
     tree: Query | None = None,
     size: Size = unknown,
     returning: Returning | None = None,
+    checks: tuple[CheckConstraint, ...] = (),
 ) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
@@ -113,6 +124,7 @@ def _inserted(
         tree: the query as a tree.
         size: tells how many rows these are.
         returning: what is given back of every row.
+        checks: the table's CHECK constraints.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -122,11 +134,14 @@ def _inserted(
         raise ConnectorError(msg, line=1, column=1)
     log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning, checks)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None
-    columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+    omitted = run.transaction.left_to_store(run.analysis)
+    _check_returned(returning, omitted)
+    filled = [ColumnHandle(column.name, column.type) for column in target.columns if column.name not in omitted]
+    columns = run.transaction.scans.own_columns(target, filled)
     insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
     run.transaction.insert_handle = log.handle = insert
     fragments, records = fragments_and_records(plan_rows(run, run.plan))

@@ -35,6 +35,7 @@ from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.plan.nodes import (
+    CheckConstraints,
     DuplicateCheck,
     Join,
     MarkDistinct,
@@ -186,7 +187,9 @@ class MergeRun(StatementRun):
         """Give, of the nodes below the processor, the rows that went in and came out."""
         join, source_rows = self._join(), self._source_rows()
         for node in chain(plan_of(self)):
-            if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
+            if isinstance(node, MarkDistinct | DuplicateCheck | CheckConstraints) or (
+                isinstance(node, Project) and node not in chain(join)
+            ):
                 yield node, (account.joined,), account.joined
         left = self.analysis.target.row_count
         # How much of the table a connector leaves out by a constraint is not told.

@@ -59,6 +59,7 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     scans = run.transaction.scans
     keeping = keeping_of(run)
     context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping)
+    run.lowering = context
     with interrupts_afterwards():
         scans.make_views(run.analysis.bindings, read_views(plan))
         rows = lower(plan, context)

@@ -71,7 +71,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
     from rowmerge_nb.sql.tree.statements import Identifier
+    from rowmerge_nb.sql.typed.expressions import Origin
     from rowmerge_nb.trace.trace import AskedRows
 
     Looking = Callable[[StatementRun, RowConditions], AskedRows]
@@ -358,8 +360,9 @@ class StatementRunner:
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with _rolled_back_otherwise(transaction):
+                    unknown = transaction.left_to_store(analysis)
                     verification = begin_verification(
-                        options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults)
+                        options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults), unknown
                     )
                 with _rolled_back_otherwise(transaction):
                     begun.append(self._run_of(analysis, transaction, tables, options))
@@ -405,9 +408,19 @@ class StatementRunner:
             rows_in=partial(self.catalogs.rows, name, self.defaults),
             settings=replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes()),
             views=self.catalogs.views,
+            read_constraints=partial(_constraints, analysis.text, tables),
             notices=tuple(tables.notices),
             wanted=_wanted(analysis, tables, options),
         )
+
+
+def _constraints(
+    text: str, tables: StatementTables, table: TableBinding, origins: tuple[Origin, ...], about: Span | None
+) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...]]:
+    """Read the CHECK constraints of a table; the analyzer is there by then."""
+    from rowmerge_nb.sql.analyzer.constraints import read_constraints
+
+    return read_constraints(text, tables, table, origins, about)
 
 
 def _begins(text: str, word: str) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.engine.errors.frames import told, with_raised
@@ -59,9 +59,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.analyzer.analysis import Analysis
+    from rowmerge_nb.sql.analyzer.analysis import Analysis, CheckConstraint, TableBinding
+    from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.typed.expressions import Origin
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.words import KnownRows
+
+ConstraintReader: TypeAlias = (
+    "Callable[[TableBinding, tuple[Origin, ...], Span | None], tuple[tuple[CheckConstraint, ...], tuple[Origin, ...]]]"
+)
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
@@ -101,6 +107,7 @@ class StatementRun:
         rows_in: reads the target then, so many rows at most.
         settings: sizes that decide which form of a plan is taken.
         views: where views are kept.
+        read_constraints: reads the CHECK constraints of a table that the statement makes or alters; see its namesake of the analyzer.
         notices: notices that are not part of the analysis.
         wanted: rows that are asked for with it; None where nobody does.
 
@@ -136,6 +143,7 @@ class StatementRun:
     rows_in: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
     settings: RuleSettings
     views: Views
+    read_constraints: ConstraintReader
     notices: tuple[Notice, ...] = ()
     wanted: Wanted | None = None
     plan: Output | None = None

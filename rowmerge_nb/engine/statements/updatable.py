@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
-from rowmerge_nb.engine.spark.in_task import page_expression
+from rowmerge_nb.engine.spark.in_task import check_columns, page_expression
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import with_answers
 from rowmerge_nb.engine.statements.account import Account, check_fragments
@@ -40,7 +40,7 @@ from rowmerge_nb.engine.tasks.page_program import (
 )
 from rowmerge_nb.engine.tasks.updatable import SplitPass
 from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, RowMergeError
-from rowmerge_nb.plan.nodes import Filter, Project, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Project, TableScan
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import chain, estimated_rows, read_views
 from rowmerge_nb.plan.updatable import QueryJoin, UpdateRows, plan_updatable, updated_columns
@@ -203,7 +203,13 @@ class UpdatableRun(StatementRun):
         where = next((node for node in nodes if isinstance(node, Filter)), None)
         printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
         printed = None if where is None else page_expression(where.predicate, printer, condition=True)
-        return PageProgram(printed, self._assigned(printer), self._page_queries())
+        return PageProgram(printed, self._assigned(printer), self._page_queries(), checks=self._checks())
+
+    def _checks(self) -> tuple[AssignedColumn, ...]:
+        """Print the CHECK constraints over the channels that are read."""
+        checking = next((node for node in chain(plan_of(self)) if isinstance(node, CheckConstraints)), None)
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        return () if checking is None else check_columns(checking.checks, {column.name: field.symbol for column, field in pairs})
 
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
         """Print the assigned values."""
@@ -244,7 +250,7 @@ class UpdatableRun(StatementRun):
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
         """Give, of the nodes of the plan, the rows that went in and came out."""
         for node in chain(plan_of(self)):
-            if isinstance(node, Project):
+            if isinstance(node, Project | CheckConstraints):
                 yield node, (account.joined,), account.joined
             elif isinstance(node, Filter):
                 yield node, (account.read,), account.joined

@@ -25,7 +25,7 @@ from rowmerge_nb.engine.statements.row_change import (
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
-from rowmerge_nb.plan.nodes import Filter, Project, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Project, TableScan
 from rowmerge_nb.plan.rules import chain, estimated_rows
 from rowmerge_nb.plan.update_delete import plan_delete, plan_update
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
@@ -92,7 +92,7 @@ class UpdateDeleteRun(StatementRun):
         scan = target_scan(plan_of(self))
         rows = scan.table.row_count
         for node in chain(plan_of(self)):
-            if isinstance(node, Project):
+            if isinstance(node, Project | CheckConstraints):
                 yield node, (account.joined,), account.joined
             elif isinstance(node, Filter):
                 yield node, (rows,), account.joined

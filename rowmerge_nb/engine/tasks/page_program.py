@@ -125,10 +125,12 @@ class PageProgram:
         where: which rows are kept; None for all.
         assigned: the values that are computed, in the order of the projected page.
         queries: answers that travel to the tasks.
+        checks: the table's CHECK constraints, over the page's channels with the assigned values in the place of the old ones.
     """
 
     where: PageExpression | None = None
     assigned: tuple[AssignedColumn, ...] = ()
+    checks: tuple[AssignedColumn, ...] = field(default=(), kw_only=True)
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
@@ -237,14 +239,9 @@ class PageEvaluator:
         try:
             if where is not None and not where.is_null:
                 self._run(page, where=where)
-            self._computed(
-                [
-                    column
-                    for column, known in zip(self.program.assigned, _plain(self.program.assigned, page), strict=True)
-                    if known is None
-                ],
-                page,
-            )
+            for columns in (self.program.assigned, self.program.checks):
+                plain = _plain(columns, page)
+                self._computed([column for column, known in zip(columns, plain, strict=True) if known is None], page)
         except ExecutionError as error:
             msg = f"The flow 'updatable' cannot compute this: {error.message}"
             refused = ConnectorError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)

@@ -31,6 +31,7 @@ class PageBranch:
         sides: which sides a row must have for it: of the target and of the source True, False or, where it does not matter, None.
         condition: its AND condition; None without one.
         values: the table's columns in the merge row; none at all stand for a NULL row.
+        checks: the table's CHECK constraints over these values, each refusing a row for which it is false.
     """
 
     number: int
@@ -38,6 +39,7 @@ class PageBranch:
     sides: tuple[bool | None, bool | None] = (None, None)
     condition: PageExpression | None = None
     values: tuple[AssignedColumn, ...] = ()
+    checks: tuple[AssignedColumn, ...] = ()
 
     def reached(self, rows: JoinedRows, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Give those of the rows that no branch has taken yet which have the sides that this one is about."""
@@ -66,11 +68,11 @@ class PageCase:
         """Make the merge row of every joined row.
 
         Raises:
-            ExecutionError: a condition or a value cannot be computed for a row that reaches it; with its place.
+            ExecutionError: a condition or a value cannot be computed for a row that reaches it, or breaks a CHECK constraint; with its place.
         """
         taken = self._taken(rows, evaluator)
         made = [(branch, positions, rows.picked(positions)) for branch, positions in taken if len(positions)]
-        values = [evaluator.values_of(branch.values, some.page(read_by(branch.values))) for branch, _, some in made]
+        values = [_values(branch, some, evaluator) for branch, _, some in made]
         if not made:
             return pa.array([], self.type)
         order = np.concatenate([positions for _, positions, _ in made])
@@ -108,6 +110,14 @@ class PageCase:
             found.append((branch, fired))
             left = np.setdiff1d(left, fired, assume_unique=True)
         return [*found, (self.otherwise, left)]
+
+
+def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:
+    """Compute the columns of the rows that a branch takes, and have them checked."""
+    values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)))
+    if branch.checks:
+        evaluator.values_of(branch.checks, pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]))
+    return values
 
 
 def read_by(columns: Sequence[AssignedColumn]) -> list[str]:

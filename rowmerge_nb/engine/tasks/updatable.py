@@ -157,6 +157,8 @@ class SplitRun:
             return
         self.step = "Project"
         values = self.evaluator.project(data.select(list(range(len(task.symbols)))))
+        if task.program.checks:
+            self.evaluator.values_of(task.program.checks, self._new_rows(data, values))
         row_ids = row_ids_of(data)
         record.matched += data.num_rows
         record.clause_rows[ONLY_CASE] = record.clause_rows.get(ONLY_CASE, 0) + data.num_rows
@@ -175,6 +177,13 @@ class SplitRun:
             with self.recorder.call("delete_rows", f"D {data.num_rows}", deleted):
                 source.delete_rows(row_ids)
         self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
+
+    def _new_rows(self, data: Page, values: list[pa.Array]) -> Page:
+        """Give the columns that were read, with the assigned values in the place of the old ones."""
+        task = self.task
+        new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
+        arrays = [new.get(column.name, data.column(index)) for index, column in enumerate(task.data_columns)]
+        return pa.RecordBatch.from_arrays(arrays, names=list(task.symbols))
 
     def _recorded(self, data: Page, values: list[pa.Array], row_ids: pa.Array) -> None:
         task = self.task

@@ -66,7 +66,8 @@ def create_table(name: str, columns: Sequence[ColumnMetadata], dialect: str) -> 
     'CREATE TEMPORARY TABLE "t" ("id" bigint NOT NULL)'
     """
     written = (
-        f"{quoted(column.name.lower())} {column_type(column.type, dialect)}{'' if column.nullable else ' NOT NULL'}"
+        f"{quoted(column.name.lower())} {column_type(column.type, dialect)}"
+        f"{'' if column.default is None else f' DEFAULT {column.default}'}{'' if column.nullable else ' NOT NULL'}"
         for column in columns
     )
     return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(written)})"

@@ -48,7 +48,7 @@ DUCKDB_INTERRUPTED: Final = "Query interrupted"
 
 
 def begin_verification(
-    options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result]
+    options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result], unknown: Sequence[str] = ()
 ) -> Verification | None:
     """Read the input of a statement; None if nothing is to be verified, as of a query.
 
@@ -57,6 +57,7 @@ def begin_verification(
         analysis: the statement.
         memory: holds the tables in memory, which are read as they are.
         run: runs a query, to read tables of other stores.
+        unknown: the columns that an INSERT leaves to its store.
 
     Raises:
         StatementInterrupted: the user has stopped it; nothing of the statement has been run.
@@ -68,6 +69,8 @@ def begin_verification(
         return _rows_of(binding, memory, run)
 
     begun = Verification(options, analysis, read, ())
+    if unknown:
+        return replace(begun, problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out")
     if any(binding.version is not None for binding in analysis.bindings):
         return replace(begun, problem="the statement reads a former version of a table, and it has no history")
     if isinstance(analysis, MergeAnalysis) and analysis.added:

@@ -265,6 +265,7 @@ def _short(record: NodeRecord) -> str:
 
 
 _TITLES: Final = {
+    "CheckConstraints": "CHECK",
     "MergeProcessor": "transform_page",
     "DuplicateCheck": "DuplicateCheck",
     "TableFinish": "TableFinish",

@@ -10,17 +10,20 @@ from rowmerge_nb.spi.alterations import (
     AddColumn,
     ColumnPosition,
     DropColumn,
+    DropDefault,
     DropNotNull,
     RenameColumn,
     RenameTable,
     SetColumnComment,
     SetColumnType,
+    SetDefault,
     SetProperties,
     SetTableComment,
 )
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.defaults import default_text
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
@@ -124,10 +127,15 @@ def _refuse_comment_on(
     context.error("TABLE_NOT_FOUND", said, span, hint)
 
 
-def defined_column(column: st.ColumnDefinition) -> ColumnMetadata:
-    """Give a new column as connectors have it."""
+def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
+    """Give a new column as connectors have it.
+
+    Raises:
+        AnalysisError: its default is none that it can have.
+    """
     comment = None if column.comment is None else column.comment.text
-    return ColumnMetadata(column.name.text, column.type, column.nullable, comment=comment)
+    default = default_text(context, catalog, column.name, column.type, column.default)
+    return ColumnMetadata(column.name.text, column.type, column.nullable, default, comment)
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
@@ -158,6 +166,10 @@ class _Alterations:
                 return SetColumnType(self._column(action.name), action.type)
             case st.DropNotNull():
                 return self._nullable(action)
+            case st.SetDefault():
+                return self._defaulted(action)
+            case st.DropDefault():
+                return self._without_default(action)
             case st.RenameTable():
                 return self._moved(action)
             case st.SetProperties():
@@ -181,7 +193,9 @@ class _Alterations:
             self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span)
         after = "" if action.after is None else self._column(action.after)
         refuse_comment(self._context, self._target.catalog, action.column.comment, "adding columns with comments")
-        return AddColumn(defined_column(action.column), ColumnPosition(action.position), after)
+        return AddColumn(
+            defined_column(self._context, self._target.catalog, action.column), ColumnPosition(action.position), after
+        )
 
     def _dropped(self, action: st.DropColumn) -> DropColumn | None:
         if action.if_exists and action.name.value not in self._columns:
@@ -207,6 +221,19 @@ class _Alterations:
             span = self._context.statement_span(action.name.span)
             self._context.error("NOT_SUPPORTED", "Column is already nullable", span)
         return DropNotNull(column)
+
+    def _defaulted(self, action: st.SetDefault) -> SetDefault:
+        column = self._column(action.name)
+        kind = self._columns[action.name.value].type
+        default = default_text(self._context, self._target.catalog, action.name, kind, action.default)
+        return SetDefault(column, default or "NULL")
+
+    def _without_default(self, action: st.DropDefault) -> DropDefault:
+        column = self._column(action.name)
+        if self._columns[action.name.value].default is None:
+            span = self._context.statement_span(action.name.span)
+            self._context.error("GENERIC_USER_ERROR", f"Column '{action.name.value}' does not have a default value", span)
+        return DropDefault(column)
 
     def _moved(self, action: st.RenameTable) -> RenameTable:
         context, span = self._context, self._context.statement_span(action.to.span)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysis",
+    "CheckConstraint",
     "ClauseAnalysis",
     "ConditionTerm",
     "CreateTableAnalysis",
@@ -199,6 +200,9 @@ class Tables(Protocol):
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         """Give a table as it will be with new columns behind its own; RowMergeError if the store cannot have them."""
+
+    def stores_defaults(self, catalog: str) -> bool:
+        """Tell whether columns of a catalog's tables keep default values."""
 
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it: about how many rows it has, and what is kept of columns, by their names."""
@@ -392,6 +396,19 @@ class Returning:
 
 
 @dataclass(frozen=True)
+class CheckConstraint:
+    """A CHECK constraint of a table into which a statement puts rows.
+
+    Args:
+        text: the condition as Trino writes it.
+        value: true for a row that may be stored; for one that may not it fails. It reads the new row's columns by their names.
+    """
+
+    text: str
+    value: Typed
+
+
+@dataclass(frozen=True)
 class Analysis:
     """Base of all analyses.
 
@@ -418,6 +435,7 @@ class RowChangeAnalysis(Analysis):
         target_fields: its columns in table order.
         clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
         returning: what RETURNING gives; None without it.
+        checks: the target's CHECK constraints; none where no row is put into it.
     """
 
     target: TableBinding
@@ -425,6 +443,7 @@ class RowChangeAnalysis(Analysis):
     target_fields: tuple[Field, ...]
     clauses: tuple[ClauseAnalysis, ...]
     returning: Returning | None = field(default=None, kw_only=True)
+    checks: tuple[CheckConstraint, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -483,7 +502,7 @@ class QueryAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class InsertAnalysis(Analysis):
-    """An INSERT: the query's columns coerced to the table's; omitted columns are NULL.
+    """An INSERT: the query's columns coerced to the table's; omitted columns have their default, or NULL.
 
     Args:
         target: the table.
@@ -493,6 +512,8 @@ class InsertAnalysis(Analysis):
         tree: the query as a tree, its columns the table's.
         size: tells how many rows the query has.
         returning: what RETURNING gives; its symbols are the table's column names. None without it.
+        checks: the table's CHECK constraints.
+        columns: the names of the columns that the statement fills.
     """
 
     target: TableBinding
@@ -502,6 +523,8 @@ class InsertAnalysis(Analysis):
     tree: Query | None = field(default=None, compare=False)
     size: Size = field(default=unknown, compare=False)
     returning: Returning | None = None
+    checks: tuple[CheckConstraint, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

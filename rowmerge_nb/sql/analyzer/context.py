@@ -82,9 +82,22 @@ class Context:
             span: where it is named.
         """
         definition = view.definition
-        inner = Context(definition.original_sql, _InView(self.tables, definition.catalog, definition.schema), self.era)
+        inner = self.apart(definition.original_sql, definition.catalog, definition.schema, span)
+        inner.views = (*self.views, view.qualified)
+        return inner
+
+    def apart(self, text: str, catalog: str, schema: str, span: Span) -> Context:
+        """Give the context of a text that stands somewhere else, with a default schema of its own, all else shared.
+
+        Args:
+            text: the text.
+            catalog: completes the names in it.
+            schema: likewise.
+            span: where the statement names what the text belongs to.
+        """
+        inner = Context(text, _InView(self.tables, catalog, schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
-        inner.creates, inner.views = self.creates, (*self.views, view.qualified)
+        inner.creates, inner.views = self.creates, self.views
         inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
         return inner
 

@@ -246,11 +246,16 @@ def _table_text(context: Context, name: st.TableName) -> str:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())
     columns = ",\n".join(
-        f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}" for c in table.columns
+        f"   {_name(c.name)} {c.type}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
+        for c in table.columns
     )
     given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
     return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), table.metadata.comment)}{properties}"
+
+
+def _default(default: str | None) -> str:
+    return "" if default is None else f" DEFAULT {default}"
 
 
 def _comment(before: str, comment: str | None) -> str:

@@ -12,6 +12,8 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.constraints import check_constraints
+from rowmerge_nb.sql.analyzer.defaults import default_value
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
@@ -66,6 +68,7 @@ class _MergeAnalyzer:
         on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
         on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
+        checks = check_constraints(context, self.target, context.statement_span(statement.target.span))
         clauses = tuple(
             self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
             for clause in statement.clauses
@@ -88,6 +91,7 @@ class _MergeAnalyzer:
             *self._equalities(condition.tree, relation),
             added=added,
             returning=returning,
+            checks=checks,
             origins=tuple(context.origins),
         )
 
@@ -312,6 +316,8 @@ class _MergeAnalyzer:
             coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
             stored[index] = typed(self.context, coerced, span, words)
+        if clause.operation is Operation.INSERT:
+            self._default(clause, stored)
         if clause.star is None:
             return tuple(stored)
         # Readers see the column that the star stands for.
@@ -331,6 +337,15 @@ class _MergeAnalyzer:
             if nested and common_type(kind, value.type) is None:
                 said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}"
                 self.context.error("NOT_SUPPORTED", said, span, "CAST the value to the column's type, or make the table anew.")
+
+    def _default(self, clause: st.MergeClause, stored: list[a.TypedExpression | None]) -> None:
+        """Put defaults where an INSERT names no value."""
+        span = self.context.statement_span(self.statement.target.span)
+        for index, column in enumerate(self.target.columns):
+            if stored[index] is None and column.default is not None:
+                value = default_value(self.context, self.target, column, span)
+                words = f"in the default of column '{column.name}' of clause {clause.number}"
+                stored[index] = a.TypedExpression(self.context.placed(value, clause.span, words), column.default)
 
     # -- ON -------------------------------------------------------------------------------------------------------
 

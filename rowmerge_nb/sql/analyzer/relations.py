@@ -25,7 +25,7 @@ from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import common_type, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, ViewBinding
@@ -148,32 +148,39 @@ class QueryResult:
         nothing, yes, no = e.Constant(BOOLEAN, None), e.Constant(BOOLEAN, "true"), e.Constant(BOOLEAN, "false")
         return e.Apply(BOOLEAN, "case", (exists(same), yes, unknown, nothing, no))
 
-    def stored_in(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> str:
-        """Give the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked, omitted ones NULL.
+    def stored_in(
+        self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
+    ) -> str:
+        """Give the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked.
 
         Args:
             columns: the table's columns.
             chosen: those of them into which the query's columns go.
+            omitted: what goes into the others, by their names.
         """
-        values = self._stored_values(columns, chosen)
+        values = self._stored_values(columns, chosen, omitted)
         items = (f"{print_spark(value)} AS {e.quote(column.name)}" for column, value in zip(columns, values, strict=True))
         return f"SELECT {', '.join(items)} FROM ({self.spark})"
 
-    def stored_tree(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> q.Query | None:
+    def stored_tree(
+        self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
+    ) -> q.Query | None:
         """Give the same as a tree; see `stored_in`."""
         if self.tree is None:
             return None
-        values = self._stored_values(columns, chosen)
+        values = self._stored_values(columns, chosen, omitted)
         return q.Coerced(self.tree, tuple((e.Column(c.type, c.name), value) for c, value in zip(columns, values, strict=True)))
 
-    def _stored_values(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> list[e.Typed]:
-        given: dict[str, e.Typed] = {}
+    def _stored_values(
+        self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
+    ) -> list[e.Typed]:
+        given = dict(omitted)
         for column, field in zip(chosen, self.fields, strict=True):
             value: e.Typed = e.Column(field.type, field.symbol)
             given[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
         values: list[e.Typed] = []
         for column in columns:
-            value = given.get(column.name, e.Constant(column.type, None))
+            value = given[column.name]
             if not column.nullable:
                 said = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
                 failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", said))

@@ -13,7 +13,9 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.defaults import default_value
 from rowmerge_nb.sql.analyzer.definitions import (
     create_schema,
     create_view,
@@ -138,12 +140,15 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, context.statement_span(statement.query.tree.span))
-    spark = result.stored_in(target.columns, columns)
+    checks = check_constraints(context, target, span, subqueries=True)
+    filled = {column.name for column in columns}
+    omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled}
+    spark = result.stored_in(target.columns, columns, omitted)
     returning = inserted_returning(context, statement, target) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
     origins = tuple(context.origins)
-    tree = result.stored_tree(target.columns, columns)
+    tree = result.stored_tree(target.columns, columns, omitted)
     return a.InsertAnalysis(
         statement.text,
         bindings,
@@ -155,6 +160,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         tree,
         result.size,
         returning,
+        checks,
+        tuple(column.name for column in columns),
         origins=origins,
     )
 
@@ -221,7 +228,8 @@ def _created(
                 )
             names.add(column.name.value)
             _check_carried(context, column.name.value, column.type, column.name.span)
-        return tuple(map(defined_column, statement.columns)), None, e.NOTHING, None
+        catalog = context.qualified(statement.name, context.statement_span(statement.name.span))[0]
+        return tuple(defined_column(context, catalog, column) for column in statement.columns), None, e.NOTHING, None
     result = QueryAnalyzer(context).query(statement.query.tree)
     given = query_columns(context, statement.column_aliases, result)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)

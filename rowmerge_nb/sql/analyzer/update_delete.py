@@ -11,6 +11,7 @@ from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.merge import as_field, first_unfit, unfit
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
@@ -39,6 +40,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     target = _target(context, statement.target, "UPDATE")
     fields = _fields(context, statement.target, target)
     indexes = _assigned(context, statement, target)
+    checks = check_constraints(context, target, context.statement_span(statement.target.span))
     where = _where(context, statement.where, fields)
     scope = Scope(fields)
     values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
@@ -67,6 +69,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
         returning=returning,
+        checks=checks,
         origins=tuple(context.origins),
     )
 

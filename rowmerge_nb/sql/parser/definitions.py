@@ -162,11 +162,12 @@ class DefinitionReader(MergeReader):
             if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
                 error.hint = PRIMARY_KEY
             raise
+        default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
             self.expect("NULL")
             nullable = False
-        return st.ColumnDefinition(name, kind, nullable, self._comment())
+        return st.ColumnDefinition(name, kind, nullable, self._comment(), default)
 
     def _comment(self) -> st.Comment | None:
         start = self.token.span
@@ -260,7 +261,17 @@ class DefinitionReader(MergeReader):
 
     def _alteration(
         self,
-    ) -> st.AddColumn | st.DropColumn | st.RenameColumn | st.RenameTable | st.SetColumnType | st.DropNotNull | st.SetProperties:
+    ) -> (
+        st.AddColumn
+        | st.DropColumn
+        | st.RenameColumn
+        | st.RenameTable
+        | st.SetColumnType
+        | st.DropNotNull
+        | st.SetDefault
+        | st.DropDefault
+        | st.SetProperties
+    ):
         if self.at("EXECUTE") or (self.token.word == "SET" and self.ahead().word == "AUTHORIZATION"):
             what = "EXECUTE" if self.at("EXECUTE") else "SET AUTHORIZATION"
             self._refuse_statement(f"ALTER TABLE {what} is not supported by this engine")
@@ -275,20 +286,26 @@ class DefinitionReader(MergeReader):
         if word == "ADD":
             return self._added_column()
         if word == "ALTER":
-            name = self.identifier()
-            if self.expect("DROP", "SET").word == "SET":
-                self.expect("DATA")
-                self.expect("TYPE")
-                return st.SetColumnType(name, read_type(self.type_name()))
-            self.expect("NOT")
-            self.expect("NULL")
-            return st.DropNotNull(name)
+            return self._altered_by(self.identifier())
         if_exists = self._accept_if("EXISTS")
         name = self._altered_column()
         if word == "DROP":
             return st.DropColumn(name, if_exists)
         self.expect("TO")
         return st.RenameColumn(name, self.identifier(), if_exists)
+
+    def _altered_by(self, name: st.Identifier) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
+        """Read what ALTER COLUMN does to a column."""
+        sets = self.expect("DROP", "SET").word == "SET"
+        if self.extended and self.accept("DEFAULT"):
+            return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
+        if sets:
+            self.expect("DATA")
+            self.expect("TYPE")
+            return st.SetColumnType(name, read_type(self.type_name()))
+        self.expect("NOT")
+        self.expect("NULL")
+        return st.DropNotNull(name)
 
     def _altered_column(self) -> st.Identifier:
         name = self.identifier()

@@ -282,6 +282,8 @@ class Reader:
         within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         if token.word == "RETURNING" and self.tokens[0].word in _CHANGES and not self.extended:
             return f"Trino has no RETURNING; query the table after the statement. {EXTENDED}"
+        if token.word == "DEFAULT" and self.tokens[0].word in {"CREATE", "ALTER"} and not self.extended:
+            return f"Trino 476 has no defaults of columns, 477 has. {EXTENDED}"
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]

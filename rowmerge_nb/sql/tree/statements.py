@@ -217,12 +217,13 @@ class Comment:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column of CREATE TABLE."""
+    """A column of CREATE TABLE, or of ADD COLUMN; its default is a literal."""
 
     name: Identifier
     type: Type
     nullable: bool = True
     comment: Comment | None = None
+    default: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,21 @@ class DropNotNull:
 
 
 @dataclass(frozen=True)
+class SetDefault:
+    """``ALTER COLUMN name SET DEFAULT literal``."""
+
+    name: Identifier
+    default: Expression
+
+
+@dataclass(frozen=True)
+class DropDefault:
+    """``ALTER COLUMN name DROP DEFAULT``."""
+
+    name: Identifier
+
+
+@dataclass(frozen=True)
 class SetProperties:
     """``SET PROPERTIES name = value, ...``: values by name, None for DEFAULT, and where each name stands."""
 
@@ -377,7 +393,17 @@ class AlterTable(Statement):
 
     name: TableName
     if_exists: bool
-    action: AddColumn | DropColumn | RenameColumn | RenameTable | SetColumnType | DropNotNull | SetProperties
+    action: (
+        AddColumn
+        | DropColumn
+        | RenameColumn
+        | RenameTable
+        | SetColumnType
+        | DropNotNull
+        | SetDefault
+        | DropDefault
+        | SetProperties
+    )
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,11 @@ class FailureChecks(ContractStore):
         filled.must_be_unchanged()
         filled.must_have_left_nothing()
 
+    def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled: FilledTable) -> None:
+        """Each CHECK constraint is a condition over the table's columns, each default a literal that its column can hold."""
+        _, engine = engine_for(filled)
+        engine.run(f'INSERT INTO {self.qualified()} ("{next(iter(self.columns))}") VALUES (NULL)', dry_run=True)
+
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 
     def qualified(self) -> str:

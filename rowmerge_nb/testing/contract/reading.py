@@ -247,6 +247,23 @@ class ReadingChecks(ContractStore):
             "the comments on its columns", [column.comment for column in told.columns], ["it's the key", *[None for _ in others]]
         )
 
+    def test_default_values_are_kept(self, connector: Connector) -> None:
+        """Where the connector says so: those of columns that CREATE TABLE makes."""
+        self.only_where_tables_are_created()
+        metadata = self._table_of([(name, "bigint") for name in self.column_names])
+        statement = PageStatement(connector, metadata.name)
+        statement.rollback()
+        if not statement.metadata.stores_defaults:
+            pytest.skip("stores_defaults = False: the engine refuses default values")
+        first, *others = metadata.columns
+        made = replace(metadata, columns=(first, *(replace(column, default=f"{n}") for n, column in enumerate(others))))
+        self.create_table(connector, made)
+        statement = PageStatement(connector, metadata.name)
+        assert statement.handle is not None
+        told = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        statement.rollback()
+        must_be("the default values", [c.default for c in told.columns], [None, *(f"{n}" for n in range(len(others)))])
+
     def _table_of(self, columns: Sequence[tuple[str, str]]) -> ConnectorTableMetadata:
         made = tuple(ColumnMetadata(name, parse_type(kind), nullable=n > 0) for n, (name, kind) in enumerate(columns))
         first = next(iter(self.columns))

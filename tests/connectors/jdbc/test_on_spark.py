@@ -305,3 +305,79 @@ def test_a_password_is_in_no_report_trace_plan_error_page_or_log(
     assert len(told) > 40
     assert not [text for text in told if SECRET in text]
     engine.close()
+
+
+def failing(engine: Engine, statement: str, **options: Any) -> RowMergeError:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(statement, **options)
+    return caught.value
+
+
+@pytest.fixture
+def stock(engine: Engine, database: Database) -> Engine:
+    database.sql(
+        "CREATE TABLE stock (id int PRIMARY KEY, qty int DEFAULT 7 CHECK (qty > 0), name varchar(9) DEFAULT 'new', "
+        "code varchar(9) NOT NULL DEFAULT 'x')",
+        "INSERT INTO stock VALUES (1, 5, 'a', 'b')",
+    )
+    return engine
+
+
+STOCK = "SELECT id, qty, name, code FROM stock ORDER BY id"
+
+
+def test_the_database_fills_what_an_insert_leaves_out_and_null_stays_null(stock: Engine, database: Database) -> None:
+    assert stock.run("INSERT INTO stock (id) VALUES 2, 3").count == 2
+    assert stock.run("INSERT INTO stock (name, id) SELECT NULL, id + 3 FROM stock WHERE id = 1").count == 1
+    assert stock.run("INSERT INTO stock VALUES (5, NULL, NULL, 'c')").count == 1
+    assert database.rows(STOCK) == [
+        (1, 5, "a", "b"),
+        (2, 7, "new", "x"),
+        (3, 7, "new", "x"),
+        (4, 7, None, "x"),
+        (5, None, None, "c"),
+    ]
+    assert database.leftovers() == []
+
+
+def test_an_insert_of_a_merge_puts_null_where_it_names_no_column(stock: Engine, database: Database) -> None:
+    """As in Trino, whose MERGE writes all columns; where NULL may not stand the database's default stands in for it."""
+    merge = "MERGE INTO stock t USING (VALUES 1, 2) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    assert stock.run(merge).count == 1
+    assert database.rows(STOCK) == [(1, 5, "a", "b"), (2, None, None, "x")]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO stock (id, qty) VALUES (2, 1), (3, -1)",
+        "UPDATE stock SET qty = -qty",
+        "MERGE INTO stock t USING (VALUES (1, 1), (2, -1)) AS s (id, qty) ON t.id = s.id WHEN MATCHED THEN UPDATE SET qty = s.qty WHEN NOT MATCHED THEN INSERT (id, qty, code) VALUES (s.id, s.qty, 'n')",
+    ],
+)
+def test_a_check_of_the_database_ends_a_statement_and_leaves_the_table(stock: Engine, database: Database, statement: str) -> None:
+    for options in ({}, {"flow": "updatable"})[: 2 if statement.startswith("UPDATE") else 1]:
+        error = failing(stock, statement, **options)
+        assert (error.code, error.changed) == ("CONSTRAINT_VIOLATION", False)
+        assert "check constraint" in error.message.lower()
+        assert error.hint
+        assert database.rows(STOCK) == [(1, 5, "a", "b")]
+        assert database.leftovers() == []
+
+
+def test_nobody_tells_what_the_database_fills(stock: Engine) -> None:
+    insert = "INSERT INTO stock (id) VALUES (2)"
+    error = failing(stock, f"{insert} RETURNING id, qty", dialect="extended")
+    assert error.code == "NOT_SUPPORTED"
+    assert error.message == "RETURNING cannot tell column 'qty': the store itself fills what the INSERT leaves out"
+    result = stock.run(f"{insert} RETURNING id", dialect="extended", verify="duckdb", check=True)
+    assert result.table.to_pydict() == {"id": [2]}
+    assert "the store itself fills column 'qty', which the INSERT leaves out" in str(result.verification)
+    assert "the store itself fills column 'qty', which the INSERT leaves out" in " ".join(str(result).split())
+    assert stock.run("INSERT INTO stock VALUES (3, 1, 'a', 'b')", verify="duckdb").verification.state == "agrees"
+
+
+def test_columns_have_no_defaults_that_trino_would_show_and_get_none(stock: Engine) -> None:
+    error = failing(stock, "ALTER TABLE stock ADD COLUMN more int DEFAULT 1", dialect="extended")
+    assert error.message == "Catalog 'db' does not support default value for column name 'more'"
+    assert "DEFAULT" not in str(stock.run("SHOW CREATE TABLE stock").explained)

@@ -1,0 +1,99 @@
+"""Expressions written as Trino writes them in its messages: every operator in parentheses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.sql.tree import syntax as s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["formatted"]
+
+
+def formatted(node: s.Expression, text: str) -> str:
+    """Write an expression as Trino does; forms that messages rarely have stand as they were written.
+
+    Args:
+        node: the expression.
+        text: the text that it was read from.
+
+    >>> from rowmerge_nb.sql.parser.statements import parse_expression
+    >>> text = "nationkey<100 and not regionkey between 1 and 2.5 or lower(name) LIKE 'a%' AND id IN (1,2)"
+    >>> formatted(parse_expression(text), text)
+    "(((nationkey < 100) AND (NOT (regionkey BETWEEN 1 AND DECIMAL '2.5'))) OR ((lower(name) LIKE 'a%') AND (id IN (1, 2))))"
+    """
+    return _Formatter(text).write(node)
+
+
+class _Formatter:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def write(self, node: s.Expression) -> str:
+        """Write an expression."""
+        if isinstance(node, s.Literal):
+            return self._literal(node)
+        if isinstance(node, s.Name):
+            return ".".join(part.span.of(self.text) for part in node.parts)
+        if (
+            isinstance(node, s.Unary)
+            and node.operator == "-"
+            and isinstance(node.operand, s.Literal)
+            and node.operand.kind != "string"
+        ):
+            # To Trino it is one literal.
+            return self._literal(replace(node.operand, value=f"-{node.operand.value}"))
+        if isinstance(node, s.Unary):
+            operand = self.write(node.operand)
+            return f"{node.operator}{' ' if operand.startswith(node.operator) else ''}{operand}"
+        if isinstance(node, s.Binary):
+            return f"({self.write(node.left)} {node.operator} {self.write(node.right)})"
+        if isinstance(node, s.Logical):
+            return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
+        if isinstance(node, s.Not):
+            return f"(NOT {self.write(node.operand)})"
+        if isinstance(node, s.Call) and node.arguments and not self._has_more(node):
+            return f"{self._called(node)}({self._listed(node.arguments)})"
+        if isinstance(node, s.Cast):
+            return f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS {node.type.text})"
+        return self._predicate(node)
+
+    def _predicate(self, node: s.Expression) -> str:
+        """Write a predicate; what is none stands as it was written."""
+        if isinstance(node, s.IsNull):
+            return f"({self.write(node.value)} IS {'NOT ' if node.negated else ''}NULL)"
+        if isinstance(node, s.Between):
+            written = f"{self.write(node.value)} BETWEEN {self.write(node.low)} AND {self.write(node.high)}"
+        elif isinstance(node, s.InList):
+            written = f"{self.write(node.value)} IN ({self._listed(node.items)})"
+        elif isinstance(node, s.Like):
+            escape = "" if node.escape is None else f" ESCAPE {self.write(node.escape)}"
+            written = f"{self.write(node.value)} LIKE {self.write(node.pattern)}{escape}"
+        elif isinstance(node, s.IsDistinct):
+            written = f"{self.write(node.value)} IS DISTINCT FROM {self.write(node.right)}"
+        else:
+            return " ".join(node.span.of(self.text).split())
+        return f"(NOT ({written}))" if node.negated else f"({written})"
+
+    def _literal(self, node: s.Literal) -> str:
+        if node.kind == "string":
+            return "'" + node.value.replace("'", "''") + "'"
+        if node.kind == "decimal":
+            return f"DECIMAL '{node.value}'"
+        if node.kind in {"double", "null"}:
+            return node.value.upper() if node.kind == "double" else "null"
+        return node.value.lower() if node.kind in {"integer", "boolean"} else node.span.of(self.text)
+
+    def _listed(self, items: Iterable[s.Expression]) -> str:
+        return ", ".join(map(self.write, items))
+
+    def _called(self, node: s.Call) -> str:
+        """Give a function's name as it was written; of what an operator stands for, the function's."""
+        return node.name if node.operator_span is not None else self.text[node.span.start :].split("(", 1)[0].strip()
+
+    @staticmethod
+    def _has_more(node: s.Call) -> bool:
+        return bool(node.distinct or node.order_by or node.filter or node.nulls or node.window)
