@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
+__all__ = ["MESSAGE", "duplicate_error", "group_of", "groups_of", "named_group", "proposal", "two_versions"]
 
 NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
@@ -48,11 +48,16 @@ def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tu
     rows = pa.Table.from_batches(account.witnesses)
     names = [column.name for column in analysis.target.columns]
     matches = [rows.filter(pc.equal(rows["unique_id"], number)) for number in wanted]
-    return tuple(_group(found, names) for found in matches if found.num_rows)
+    return tuple(group_of(found, names) for found in matches if found.num_rows)
 
 
-def _group(rows: pa.Table, target_names: list[str]) -> DuplicateGroup:
-    """Give a target row and the first source rows that matched it, of which there may be very many."""
+def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
+    """Give a target row and the first source rows that matched it, of which there may be very many.
+
+    Args:
+        rows: the joined rows of this target row: ``case_number``, ``row_id`` and, where rows carry it, ``witness``.
+        target_names: the names of the target's columns.
+    """
     cases = pc.fill_null(rows["case_number"], -1)
     numbers = rows["witness"].combine_chunks().field(0) if "witness" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
     numbers = pc.if_else(pc.less(numbers, SINGLE_PARTITION), numbers, None)
@@ -83,11 +88,12 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMat
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
     if groups:
-        hint = f"{_named(groups[0], len(account.failing), rule)} {hint}"
+        hint = f"{named_group(groups[0], len(account.failing), rule)} {hint}"
     return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
 
 
-def _named(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
+def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
+    """Name the first target row that was matched more than once, and what matched it; of the others, how many there are."""
     target = ", ".join(f"{name} = {_shown(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
     few = 1 < len(rows) == group.total <= 5
