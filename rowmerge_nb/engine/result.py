@@ -344,7 +344,7 @@ class Result:
             RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
                 no rows with the values of both sides: of large statements.
         """
-        from rowmerge_nb.engine.statements.variants import variants_of
+        from rowmerge_nb.engine.variants import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
 
         return Explorer(self.trace, self.again, variants_of(self.trace))
@@ -361,7 +361,7 @@ class Result:
             RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
                 written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
-        from rowmerge_nb.engine.statements.variants import variants_of
+        from rowmerge_nb.engine.variants import variants_of
         from rowmerge_nb.report.explorer.page import explorer_page
         from rowmerge_nb.trace.files import write_private
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.choices import CHOSEN_RULES, Flow, RepeatedMatches, StatementState
-from rowmerge_nb.engine.statements.duplicates import MESSAGE, group_of, named_group
+from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
 from rowmerge_nb.engine.tasks.exchange import Destination, Placing, hashed, places_of
