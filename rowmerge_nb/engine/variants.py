@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -40,17 +40,11 @@ __all__ = ["MOST_ROWS", "variants_of"]
 
 MOST_ROWS: Final = 1_000
 """Of statements with more joined rows nothing is derived."""
+_OPTIONS: Final = ("paradigm", "era", "duplicates")
 _PARADIGMS: Final = tuple(RowChangeParadigm.__members__)
 _ERAS: Final = tuple(map(str, Era))
 _RULES: Final = tuple(map(str, CHOSEN_RULES))
 _UNKNOWN: Final = -1
-
-
-@dataclass(frozen=True)
-class _Options:
-    paradigm: str
-    era: Era
-    rule: RepeatedMatches
 
 
 def variants_of(trace: Trace) -> Variants:
@@ -66,27 +60,23 @@ def variants_of(trace: Trace) -> Variants:
     why = _obstacle(trace)
     if why or pages is None:
         return Variants(why=why)
-    own = _Options(trace.paradigm, Era(trace.era), trace.duplicates)
-    if not _same(_derived(trace, pages, own), trace):
+    own = (trace.paradigm, str(trace.era), str(trace.duplicates))
+    made = _made(trace, pages, *own[:2])
+    if not _same(_ruled(made, own[2]), trace):
         return Variants(
             why="What this version derives from the joined rows is not what the run has recorded, so it shows the run alone."
         )
     choices, why = _choices(trace, pages)
-    others = [
-        _Options(*chosen)
-        for chosen in product(
-            choices.get("paradigm", (own.paradigm,)),
-            map(Era, choices.get("era", (own.era,))),
-            map(RepeatedMatches, choices.get("duplicates", (own.rule,))),
-        )
-    ]
-    traces = {_key(options, choices): _derived(trace, pages, options) for options in others if options != own}
+    ways: dict[tuple[str, ...], Trace] = {own[:2]: made}
+    traces = {}
+    for chosen in product(*(choices.get(name, (value,)) for name, value in zip(_OPTIONS, own, strict=True))):
+        if chosen != own:
+            way = chosen[:2]
+            if way not in ways:
+                ways[way] = _made(trace, pages, *way)
+            key = tuple(value for name, value in zip(_OPTIONS, chosen, strict=True) if name in choices)
+            traces[key] = _ruled(ways[way], chosen[2])
     return Variants(choices, traces, why)
-
-
-def _key(options: _Options, choices: Any) -> tuple[str, ...]:
-    values = {"paradigm": options.paradigm, "era": str(options.era), "duplicates": str(options.rule)}
-    return tuple(values[name] for name in choices)
 
 
 def _obstacle(trace: Trace) -> str:
@@ -147,25 +137,13 @@ def _same(derived: Trace, trace: Trace) -> bool:
     )
 
 
-def _derived(trace: Trace, pages: PageSample, options: _Options) -> Trace:
-    """Do once more what comes after the clauses."""
-    layout = replace(pages.layout, era=options.era)
-    columns = pa.schema([pages.after.schema.field(i) for i in (*pages.layout.after.columns, pages.layout.after.row_id)])
-    common: dict[str, Any] = {
-        "paradigm": options.paradigm,
-        "era": str(options.era),
-        "duplicates": options.rule,
-        "calls": (),
-        "raised": (),
-        "output": None,
-        "check": None,
-        "verification": None,
-    }
+def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
+    """Do once more what comes after the clauses, whatever has met whatever how often."""
+    layout = replace(pages.layout, era=Era(era))
+    columns = _columns(pages)
     before = _before(trace, pages, layout, columns) if pages.transformed else _handed_on(pages, layout, columns)
-    if trace.kind == "MERGE" and (groups := _failing(trace, pages, options)):
-        return replace(trace, **common, **_failed(trace, replace(pages, before=before, layout=layout), groups, columns, options))
     if pages.transformed:
-        processor = create_processor(RowChangeParadigm[options.paradigm], layout, columns)
+        processor = create_processor(RowChangeParadigm[paradigm], layout, columns)
         after, produced = processor.transform_page(before), tuple(processor.rows_produced(before).tolist())
     else:
         after, produced = before, pages.produced
@@ -173,7 +151,25 @@ def _derived(trace: Trace, pages: PageSample, options: _Options) -> Trace:
     made = replace(made, writers=_writers(trace, pages, made))
     writers, stored = _stored(made)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
-    return replace(trace, **common, pages=made, writers=writers, stored=stored, count=after.num_rows - from_updates)
+    return replace(
+        trace,
+        paradigm=paradigm,
+        era=era,
+        pages=made,
+        writers=writers,
+        stored=stored,
+        count=after.num_rows - from_updates,
+        calls=(),
+        output=None,
+        check=None,
+        verification=None,
+    )
+
+
+def _columns(pages: PageSample) -> pa.Schema:
+    """Give the table's columns and, last, the row id."""
+    channels = pages.layout.after
+    return pa.schema([pages.after.schema.field(index) for index in (*channels.columns, channels.row_id)])
 
 
 # -- the page before --------------------------------------------------------------------------------------------------------
@@ -275,50 +271,54 @@ def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Pag
 # -- repeated matches ---------------------------------------------------------------------------------------------------------
 
 
-def _failing(trace: Trace, pages: PageSample, options: _Options) -> tuple[DuplicateGroup, ...]:
-    """Give the target rows whose matches would end the statement."""
+def _ruled(made: Trace, rule: str) -> Trace:
+    """Ask a rule whether the matches let the statement go on."""
+    trace = replace(made, duplicates=RepeatedMatches(rule))
+    groups = _failing(trace) if trace.kind == "MERGE" else ()
+    return _failed(trace, groups) if groups else trace
+
+
+def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
+    """Give the target rows whose matches end the statement."""
+    pages = trace.pages
+    assert pages is not None
+    assert pages.witness is not None
     idle = tuple(clause.number for clause in trace.clauses if clause.number >= 0 and clause.operation is Operation.NONE)
     cases = pc.fill_null(pages.before.column(pages.layout.before.case_number), NO_CLAUSE)
     ids = _unique_ids(pages)
-    found = DuplicateRule(options.rule, RowChangeParadigm[options.paradigm], idle).check(ids, cases).failing
+    found = DuplicateRule(trace.duplicates, RowChangeParadigm[trace.paradigm], idle).check(ids, cases).failing
     if not found.size:
         return ()
-    assert pages.witness is not None
-    rows = pa.table(
-        {
-            "unique_id": ids,
-            "case_number": cases,
-            "row_id": pages.row_ids,
-            "witness": pa.chunked_array([pages.witness.to_struct_array()]),
-        }
-    )
+    witness = pa.chunked_array([pages.witness.to_struct_array()])
+    rows = pa.table({"unique_id": ids, "case_number": cases, "row_id": pages.row_ids, "witness": witness})
     names = [field.name for field in pages.witness.schema.field("target").type]
     groups = [group_of(rows.filter(pc.equal(rows["unique_id"], number)), names) for number in found.tolist()]
     # The first to be named is the one that the source comes upon first.
     return tuple(sorted(groups, key=lambda group: group.sources[0].source_row or 0))
 
 
-def _failed(
-    trace: Trace, pages: PageSample, groups: tuple[DuplicateGroup, ...], columns: pa.Schema, options: _Options
-) -> dict[str, Any]:
-    """Give what the trace of a statement has that repeated matches have ended; the page that was checked is shown all the same."""
+def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
+    """Give the trace of a statement that repeated matches have ended; the page that was checked is shown all the same."""
+    pages = trace.pages
+    assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
     line = max((clause.line for clause in trace.clauses if clause.number >= 0 and clause.number in numbers), default=None)
-    hint = named_group(groups[0], len(groups), options.rule)
-    empty = pa.RecordBatch.from_pylist([], schema=pages.layout.output_schema(columns))
-    return {
-        "state": StatementState.FAILED,
-        "error": ErrorRecord(DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"),
-        "pages": replace(pages, after=empty, produced=(0,) * pages.before.num_rows, writers=(), total_after=0),
-        "duplicate_groups": groups,
-        "writers": (),
-        "stored": (),
-        "count": None,
-        "committed": False,
-        "rows_after": trace.rows_before,
-        "notices": (),
-        "version_after": None,
-    }
+    hint = named_group(groups[0], len(groups), trace.duplicates)
+    empty = pa.RecordBatch.from_pylist([], schema=pages.layout.output_schema(_columns(pages)))
+    return replace(
+        trace,
+        state=StatementState.FAILED,
+        error=ErrorRecord(DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"),
+        pages=replace(pages, after=empty, produced=(0,) * pages.before.num_rows, writers=(), total_after=0),
+        duplicate_groups=groups,
+        writers=(),
+        stored=(),
+        count=None,
+        committed=False,
+        rows_after=trace.rows_before,
+        notices=(),
+        version_after=None,
+    )
 
 
 # -- the exchange ---------------------------------------------------------------------------------------------------------------

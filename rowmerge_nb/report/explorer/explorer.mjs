@@ -75,10 +75,13 @@ function render({ model, el }) {
   // The state of the run or of a trial; over it what the chosen options make of the same rows, where that is known.
   function read() {
     base = model.get("state");
-    state = applied(base, derived());
+    state = laid(nameOf());
     steps = state.steps.map((step) => step.key);
   }
-  const derived = (changes = {}) => base.otherwise?.changes[Object.keys(base.otherwise.choices).map((name) => changes[name] ?? model.get(name)).join("|")];
+  // Under the options as they ran nothing is laid over it, nor over a trial.
+  const nameOf = (changes = {}) => Object.keys(base.otherwise?.choices ?? {}).map((name) => changes[name] ?? model.get(name)).join("|");
+  const isDerived = (name) => Object.hasOwn(base.otherwise?.changes ?? {}, name);
+  const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
   const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false, cells: false, id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
@@ -204,7 +207,7 @@ function render({ model, el }) {
   // What the options make of the rows of the run is known; of another text or other cells the kernel tells it.
   function choosing(changes) {
     const own = OPTIONS.every((name) => (changes[name] ?? model.get(name)) === ran(name));
-    if (untried() && (own || derived(changes))) set(changes);
+    if (untried() && (own || isDerived(nameOf(changes)))) set(changes);
     else attempt(changes);
   }
   function back() {

@@ -39,33 +39,62 @@ def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | 
         untouched: as `explorer_state` has it for the run.
 
     Returns:
-        ``choices``, the options that can be set otherwise with their values; ``changes``, by the values with `BETWEEN` between them what is
-        different then, see `difference`; ``why``, a sentence about options that cannot be set otherwise.
+        ``choices``, the options that can be set otherwise with their values; ``changes``, by the values with `BETWEEN` between them: the name
+        of the state from which it differs least, ``""`` for that of the run, and the `difference`; ``why``, a sentence about options that
+        cannot be set otherwise.
     """
-    return {
-        "choices": {name: list(values) for name, values in variants.choices.items()},
-        "changes": {
-            BETWEEN.join(values): difference(run, _state(trace, run, untouched)) for values, trace in variants.traces.items()
-        },
-        "why": variants.why,
-    }
+    own = tuple(str(run["options"][name]) for name in variants.choices)
+    states: dict[tuple[str, ...], Mapping[str, Any]] = {own: run}
+    changes: dict[str, Any] = {}
+    # Those that differ in fewer options come first: others are told by what they have beyond them.
+    for values in sorted(variants.traces, key=lambda values: _distance(values, own)):
+        nearest = _nearest(values, own)
+        states[values] = _state(variants, values, states, run, untouched)
+        name = "" if nearest == own else BETWEEN.join(nearest)
+        changes[BETWEEN.join(values)] = [name, difference(states[nearest], states[values])]
+    return {"choices": {name: list(values) for name, values in variants.choices.items()}, "changes": changes, "why": variants.why}
 
 
-def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
+def _distance(values: tuple[str, ...], own: tuple[str, ...]) -> int:
+    return sum(value != was for value, was in zip(values, own, strict=True))
+
+
+def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+    """Take the last option back that is not as it was; the rule for repeated matches, which comes last, seldom makes a difference."""
+    at = max(index for index, (value, was) in enumerate(zip(values, own, strict=True)) if value != was)
+    return (*values[:at], own[at], *values[at + 1 :])
+
+
+def _state(
+    variants: Variants,
+    values: tuple[str, ...],
+    known: Mapping[tuple[str, ...], Mapping[str, Any]],
+    run: Mapping[str, Any],
+    untouched: pa.Table | None,
+) -> dict[str, Any]:
     """Give the state of what was derived: what only a run could tell is said not to be known."""
+    trace = variants.traces[values]
+    options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
+    # Under another rule that lets it pass, the same pages are there.
+    alike = next((one for one, other in variants.traces.items() if one in known and other.pages is trace.pages), None)
+    state = {**known[alike]} if alike is not None else _derived(trace, untouched)
+    failed = trace.state == StatementState.FAILED
+    differs = [state["steps"][-1]["key"]] if failed else differing_steps(state, run)
+    trial = {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}
+    return {**state, "meta": [[_options(trace), ""]], "options": options, "trial": trial}
+
+
+def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
     state = explorer_state(trace, untouched)
     says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT}
-    failed = trace.state == StatementState.FAILED
-    steps = [step if failed or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]]
-    state |= {
-        "meta": [[_options(trace), ""]],
-        "steps": steps,
+    known = trace.state == StatementState.FAILED
+    return {
+        **state,
+        "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
         "absent": [],
         "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
         "no_calls": NO_CALLS,
     }
-    differs = [steps[-1]["key"]] if failed else differing_steps(state, run)
-    return {**state, "trial": {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}}
 
 
 def _options(trace: Trace) -> str:
