@@ -9,6 +9,8 @@ const PATIENCE_MS = 10000;
 // Short names of values that are long.
 const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATED_COLUMNS: "change columns" };
 const OPTIONS = ["paradigm", "era", "duplicates"];
+// A DELETE is one row under both paradigms, and without a join nothing is matched twice.
+const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
 function filled(node, attributes, children) {
@@ -218,7 +220,7 @@ function render({ model, el }) {
   }
 
   function switches() {
-    const known = OPTIONS.map((name) => [name, base.otherwise?.choices[name] ?? base.choices?.[name] ?? []]).filter(([, values]) => values.length > 1);
+    const known = OPTIONS_OF[base.kind].map((name) => [name, base.otherwise?.choices[name] ?? base.choices?.[name] ?? []]).filter(([, values]) => values.length > 1);
     return [
       known.length > 0 && h("div", { class: "rx-switches" }, known.map(([name, values]) => h("div", { role: "group", "aria-label": name }, h("span", {}, name),
         values.map((one) => h("button", {
