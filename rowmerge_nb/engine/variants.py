@@ -20,7 +20,7 @@ from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
 from rowmerge_nb.engine.tasks.exchange import Destination, Placing, hashed, places_of
 from rowmerge_nb.engine.tasks.processors import create_processor
-from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.errors import DuplicateMatchError, error_text
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values
@@ -60,6 +60,13 @@ def variants_of(trace: Trace) -> Variants:
     why = _obstacle(trace)
     if why or pages is None:
         return Variants(why=why)
+    try:
+        return _variants(trace, pages)
+    except Exception as error:  # noqa: BLE001 - a saved trace may hold rows that no run has made, and its explorer is shown all the same
+        return Variants(why=f"Other options could not be derived from its rows: {error_text(error)}.")
+
+
+def _variants(trace: Trace, pages: PageSample) -> Variants:
     own = (trace.paradigm, str(trace.era), str(trace.duplicates))
     made = _made(trace, pages, *own[:2])
     if not _same(_ruled(made, own[2]), trace):

@@ -80,9 +80,10 @@ function render({ model, el }) {
     state = laid(nameOf());
     steps = state.steps.map((step) => step.key);
   }
-  // Under the options as they ran nothing is laid over it, nor over a trial.
-  const nameOf = (changes = {}) => Object.keys(base.otherwise?.choices ?? {}).map((name) => changes[name] ?? model.get(name)).join("|");
+  // In this order: a saved notebook has the names in an object in another one.
+  const nameOf = (changes = {}) => OPTIONS.filter((name) => base.otherwise?.choices[name]).map((name) => changes[name] ?? model.get(name)).join("|");
   const isDerived = (name) => Object.hasOwn(base.otherwise?.changes ?? {}, name);
+  // Under the options as they ran nothing is laid over it, nor over a trial.
   const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
   const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false, cells: false, id: (made += 1) };

@@ -49,7 +49,14 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
 def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
     """Name the steps whose page is another one than in a state of the same rows."""
     steps = {step["key"] for step in state["steps"]}
-    return [key for key, part in _PAGES if key in steps and _plain(state[part]) != _plain(same[part])]
+    return [key for key, part in _PAGES if key in steps and _page(state[part]) != _page(same[part])]
+
+
+def _page(part: Any) -> str:
+    """Give what is compared of a page; of what writers were handed the rows, in whatever order they came."""
+    if isinstance(part, list):
+        return _plain([[writer["number"], writer["channels"], sorted(map(_plain, writer["page"]))] for writer in part])
+    return _plain(part)
 
 
 def editable_cells(run: Mapping[str, Any]) -> dict[str, Any]:
