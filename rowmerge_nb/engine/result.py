@@ -344,9 +344,10 @@ class Result:
             RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
                 no rows with the values of both sides: of large statements.
         """
+        from rowmerge_nb.engine.variants import variants_of
         from rowmerge_nb.report.explorer.widget import Explorer
 
-        return Explorer(self.trace, self.again)
+        return Explorer(self.trace, self.again, variants_of(self.trace))
 
     def save_html(self, path: str | Path) -> None:
         """Write the explorer to a file that a browser opens by itself, without a server and without asking anything of one.
@@ -360,11 +361,13 @@ class Result:
             RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
                 written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
+        from rowmerge_nb.engine.variants import variants_of
         from rowmerge_nb.report.explorer.page import explorer_page
         from rowmerge_nb.trace.files import write_private
 
         untouched = None if self.again is None else self.again.untouched(self.trace)
-        write_private(path, explorer_page(self.trace, untouched).encode("utf-8", "backslashreplace"), "The explorer")
+        page = explorer_page(self.trace, untouched, variants_of(self.trace))
+        write_private(path, page.encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0) -> Quiz:
         """Make questions about the rows of a MERGE, with answers that `Quiz.check` tells.

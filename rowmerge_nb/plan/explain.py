@@ -40,6 +40,7 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.nodes import (
     BranchRecord,
+    ExchangeFacts,
     JoinFacts,
     JoinType,
     MarkDistinctFacts,
@@ -54,6 +55,7 @@ from rowmerge_nb.trace.nodes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.words import KnownRows
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -380,7 +382,16 @@ def _facts(node: PlanNode) -> NodeFacts | None:
         return MarkDistinctFacts(node.exchange)
     if isinstance(node, MergeProcessor):
         return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
+    if isinstance(node, Exchange):
+        return ExchangeFacts(_placed_by(node.insert_layout), _placed_by(node.update_layout))
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
+
+
+def _placed_by(layout: ConnectorTableLayout | None) -> str:
+    """Say what places the rows of a layout."""
+    if layout is None:
+        return ""
+    return "hash" if layout.partitioning is None else "function"
 
 
 _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}

@@ -49,11 +49,16 @@ def of_present_format(content: Any) -> Any:
     return content.get(FORMAT)
 
 
-def _without_added_columns(value: Any) -> Any:
-    """No statement that changes rows added columns."""
+def _without_what_came_seventh(value: Any) -> Any:
+    """No statement added columns; nothing was told of the tasks that had made the rows, nor of how many writers they were spread among."""
     trace = _fields(value, "Trace")
     if trace:
         trace["added"] = encoded(())
+        trace["spread"] = None
+    for whole in (trace, _fields(trace.get("asked"), "AskedRows")):
+        pages = _fields(whole.get("pages"), "PageSample")
+        if pages:
+            pages["tasks"] = encoded(())
     return value
 
 
@@ -327,7 +332,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_THIRD, _without_versions_and_near),
     (_FOURTH, _without_what_came_fifth),
     (_FIFTH, _without_what_came_sixth),
-    (_SIXTH, _without_added_columns),
+    (_SIXTH, _without_what_came_seventh),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {

@@ -12,6 +12,7 @@ from rowmerge_nb.words import KnownRows
 
 __all__ = [
     "BranchRecord",
+    "ExchangeFacts",
     "JoinFacts",
     "JoinType",
     "MarkDistinctFacts",
@@ -117,13 +118,27 @@ class ProcessorFacts:
 
 
 @dataclass(frozen=True)
+class ExchangeFacts:
+    """What is known of an exchange: by what the rows find their writers.
+
+    Args:
+        inserts: what places inserted rows: ``hash`` of the insert layout's columns, a ``function`` of the connector's, or ``""`` where it has no
+            insert layout.
+        updates: the same of deleted and updated rows, by their row ids; ``""`` where the connector has no update layout.
+    """
+
+    inserts: str
+    updates: str
+
+
+@dataclass(frozen=True)
 class WriterFacts:
     """What is known of a MergeWriter: whether it runs in one pass with what is below of it."""
 
     fused: bool
 
 
-NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | WriterFacts
+NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | ExchangeFacts | WriterFacts
 """What reports and drawings ask of single kinds of nodes."""
 
 

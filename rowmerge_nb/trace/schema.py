@@ -343,6 +343,8 @@ def _check_pages(pages: PageSample, path: str) -> None:
     ):
         if rows != told:
             raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+    if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
+        raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
         raise TraceSchemaError(path=f"{path}.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
 

@@ -150,6 +150,7 @@ class PageSample:
         truths: per row of ``before`` what its conditions came to: a text channel for each, ``on`` or the clause's number, with a letter
             for the condition and each of its parts (`Term.walk`): ``t`` true, ``f`` false, ``u`` unknown, ``e`` it cannot be computed,
             ``?`` not known. NULL where the condition was not asked for the row. None where rows do not carry both sides' values.
+        tasks: how many rows of ``before`` each task has made, in their order; empty where that is not known.
     """
 
     before: pa.RecordBatch
@@ -163,6 +164,7 @@ class PageSample:
     layout: PageLayout
     transformed: bool = True
     truths: pa.RecordBatch | None = None
+    tasks: tuple[int, ...] = ()
 
     @property
     def row_ids(self) -> pa.Array:
@@ -420,6 +422,7 @@ class Trace:
         check: what was found in the store after the commit, where that was looked for.
         seconds: per step how long it took.
         added: the columns that it has added to the target, each with its type; those that it would have added unless it finished.
+        spread: among how many writers an exchange spreads the rows; None where there is none, and where that is not known.
         version_before: the version of the target that the statement was made from, and ``version_after`` the one that its commit has made; None
             where the store keeps no versions, and where there was none.
     """
@@ -469,6 +472,7 @@ class Trace:
     on: Term | None = None
     near: NearKeys | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    spread: int | None = None
     version_before: int | str | None = None
     version_after: int | str | None = None
     added: tuple[tuple[str, str], ...] = ()

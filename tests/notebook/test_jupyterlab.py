@@ -48,18 +48,14 @@ def test_rows_and_steps_are_chosen_by_clicks_and_keys(page: Page) -> None:
 
 def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -> None:
     page.run("document.querySelector('[data-key=whatif]').click()")
-    page.until("document.querySelector('[data-key=if-paradigm]')")
-    page.run(
-        "const one = document.querySelector('[data-key=if-paradigm]'); one.value = 'CHANGE_ONLY_UPDATED_COLUMNS';"
-        "one.dispatchEvent(new Event('change', { bubbles: true }))"
-    )
-    page.until("document.querySelector('.rx-answer').textContent.includes('Every row does what it did')")
+    page.run("document.querySelector('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]').click()")
+    page.until("document.querySelector('.rx-other').textContent.includes('Other than in the run')")
     assert page.run("return document.querySelector('[data-key=step-transform]').textContent") == "transform_page ≠"
     page.run(
         "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
         "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
     )
-    page.until("document.querySelector('.rx-answer').textContent.includes('2 rows change hands')")
+    page.until("document.querySelector('.rx-other').textContent.includes('2 rows change hands')")
     page.run(
         "const text = document.querySelector('[data-key=if-statement]'); text.value = 'MERGE INTO';"
         "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
@@ -122,3 +118,9 @@ def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page:
     page.until("document.querySelector('.rx .rx-row')")
     page.run("document.querySelector('[data-key=row-2]').click()")
     page.until("document.querySelector('.rx-who').textContent.startsWith('Carol')")
+    # What other options make of the rows is in the notebook.
+    page.run("document.querySelector('[data-key=era-current]').click()")
+    page.until("document.querySelector('.rx-other').textContent.includes('Other than in the run')")
+    assert page.run("return document.querySelector('[data-key=step-case]').textContent") == "CASE ≠"
+    page.run("document.querySelector('[data-key=if-back]').click()")
+    page.until("!document.querySelector('.rx-other')")

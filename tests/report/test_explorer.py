@@ -14,7 +14,9 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.variants import variants_of
 from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.report.explorer.otherwise import otherwise
 from rowmerge_nb.report.explorer.page import explorer_page
 from rowmerge_nb.report.explorer.state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.explorer.widget import Explorer
@@ -59,7 +61,8 @@ def page(engine: Engine) -> str:
     engine.run(
         f"CREATE TABLE kept WITH (partitioned_by = ARRAY['address']) AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)"
     )
-    return explorer_page(engine.run(MERGE.replace("INTO accounts", "INTO kept")).trace)
+    trace = engine.run(MERGE.replace("INTO accounts", "INTO kept")).trace
+    return explorer_page(trace, variants=variants_of(trace))
 
 
 # -- the state ------------------------------------------------------------------------------------------------------------
@@ -583,3 +586,132 @@ def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_p
     save_trace(engine.run(MERGE, rehearse=True).trace, tmp_path / "merge.json")
     others = explorer_state(load_trace(tmp_path / "merge.json"))["others"]
     assert [row[0] for row in others] == ["Dave", "Gus", "Joe"]
+
+
+# -- other options ------------------------------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        const marks = () => all('.rx-differs').map((one) => one.closest('button').dataset.key.slice(5));
+        const rows = () => all('.rx-moment tbody tr').map((row) => [...row.children].map((cell) => cell.textContent).join(' '));
+        const asked = [];
+        for (const name of ['fetch', 'XMLHttpRequest', 'WebSocket']) window[name] = new Proxy(window[name], { construct() { asked.push(name); }, apply() { asked.push(name); } });
+        await click('[data-key=step-transform]');
+        told.run = [rows(), marks(), all('.rx-other').length, all('[aria-pressed=true]').map((one) => one.dataset.key)];
+        await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]');
+        told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]];
+        told.writers = text('[data-key=step-sinks]'); await click('[data-key=step-sinks]'); told.sinks = text('.rx-says');
+        await click('[data-key=tab-calls]'); told.calls = text('[role=tabpanel]');
+        await click('[data-key=step-finish]'); told.finish = text('.rx-says');
+        await click('[data-key=era-current]'); await click('[data-key=step-case]');
+        told.era = [text('.rx-moment thead'), marks()];
+        await click('[data-key=paradigm-DELETE_ROW_AND_INSERT_ROW]'); await click('[data-key=duplicates-standard]'); await click('[data-key=era-documents]');
+        told.rule = [marks(), text('.rx-other')];
+        await click('[data-key=if-back]'); await click('[data-key=step-transform]');
+        told.back = [rows(), marks(), all('.rx-other').length, all('[aria-pressed=true]').map((one) => one.dataset.key)];
+        told.asked = asked; told.loaded = performance.getEntriesByType('resource').length;
+        """,
+        tmp_path,
+    )
+    assert told["run"] == told["back"]
+    assert told["run"][3] == ["paradigm-DELETE_ROW_AND_INSERT_ROW", "era-documents", "duplicates-trino"]
+    gone, changed, marks, says, first = told["paradigm"]
+    assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks"])
+    assert says.startswith(
+        "not runOther than in the run: the pages of transform_page, exchange and sinks. transform_page gives 5 rows, in the run 7."
+    )
+    assert first == "0 Aaron Aaron 11 Arches 3 0 0"
+    assert told["sinks"].startswith("Not run: ")
+    assert told["sinks"].endswith("would be handed 5 rows.")
+    assert told["calls"].startswith("not runNo call was made.")
+    assert told["finish"].startswith("Not run: what fragments")
+    assert "hash" not in told["era"][0]
+    assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks"]
+    assert told["rule"] == [[], "not runEvery page is as in the run. Back to the run"]
+    assert (told["asked"], told["loaded"]) == ([], 0)
+
+
+@needs_browser
+def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine, tmp_path: Path) -> None:
+    trace = engine.run(MERGE.replace("('Bill', 9", "('Aaron', 1, 'Alma'), ('Bill', 9"), rehearse=True).trace
+    told = seen(
+        explorer_page(trace, variants=variants_of(trace)),
+        """
+        await click('[data-key=step-sinks]');
+        await click('[data-key=duplicates-standard]');
+        told.steps = all('.rx-steps button').map((one) => one.dataset.key.slice(5)); told.at = text('[aria-current=step]');
+        told.outcome = text('.rm-out'); told.says = text('.rx-says'); told.rows = all('.rx-row').length;
+        for (const key of ['clauses', 'writers', 'calls', 'row']) await click(`[data-key=tab-${key}]`);
+        for (const key of told.steps) await click(`[data-key=step-${key}]`);
+        await click('[data-key=duplicates-trino]');
+        told.back = [all('.rx-steps button').length, text('.rm-out').includes('updated')];
+        """,
+        tmp_path,
+    )
+    assert told["steps"] == ["read", "join", "case", "distinct"]
+    assert told["at"] == "distinct \u00d7 \u2260"
+    assert told["outcome"].startswith("MERGE_TARGET_ROW_MULTIPLE_MATCHES")
+    assert "is matched by source rows 0 and 1 by clauses 1, 2." in told["says"]
+    assert (told["rows"], told["back"]) == (8, [9, True])
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("statement", "switches"),
+    [
+        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", ["paradigm", "era"]),
+        ("DELETE FROM accounts WHERE purchases > 5", ["era"]),
+    ],
+)
+def test_update_and_delete_have_the_switches_that_make_a_difference(
+    engine: Engine, tmp_path: Path, statement: str, switches: list[str]
+) -> None:
+    trace = engine.run(statement, rehearse=True).trace
+    told = seen(
+        explorer_page(trace, variants=variants_of(trace)),
+        """
+        told.switches = all('.rx-switches > div').map((one) => one.getAttribute('aria-label'));
+        await click('[data-key=era-current]'); await click('[data-key=step-sinks]');
+        told.channels = text('.rx-moment thead').includes('case_number');
+        """,
+        tmp_path,
+    )
+    assert told == {"switches": switches, "channels": True}
+
+
+@needs_browser
+def test_without_other_options_the_reason_is_told(engine: Engine, tmp_path: Path) -> None:
+    trace = failure(engine, TWICE).trace
+    told = seen(
+        explorer_page(trace, variants=variants_of(trace)),
+        "told.switches = all('.rx-switches').length; await click('[data-key=whatif]'); told.why = text('.rx-body');",
+        tmp_path,
+    )
+    assert told["switches"] == 0
+    assert "what another rule makes of them, only a run can tell" in told["why"]
+
+
+def test_thirty_rows_under_all_options_are_a_small_state(engine: Engine) -> None:
+    def rows(first: int, last: int, price: float) -> str:
+        return ", ".join(f"({n}, {n * price}, 'a name {n}', 'region {n % 4}', {n % 3})" for n in range(first, last))
+
+    engine.run(
+        "CREATE TABLE stock WITH (partitioned_by = ARRAY['region', 'kind']) AS "
+        f"SELECT * FROM (VALUES {rows(0, 25, 1.5)}) AS v (id, price, name, region, kind)"
+    )
+    trace = engine.run(
+        f"""MERGE INTO stock t USING (VALUES {rows(0, 30, 2.5)}) AS s (id, price, name, region, kind) ON t.id = s.id
+        WHEN MATCHED AND s.price < 10 AND t.region = 'region 1' THEN DELETE
+        WHEN MATCHED AND s.price > t.price OR s.kind IS NULL THEN UPDATE SET price = s.price, name = s.name
+        WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.price, s.name, s.region, s.kind)"""
+    ).trace
+    variants = variants_of(trace)
+    assert (len(variants.traces), variants.why) == (7, "")
+    state = explorer_state(trace)
+    size = len(json.dumps({**state, "otherwise": otherwise(state, variants)}))
+    assert len(state["rows"]) == 30
+    assert size < 200_000

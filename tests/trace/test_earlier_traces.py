@@ -68,6 +68,26 @@ def test_a_trace_in_the_sixth_format_opens_and_has_added_no_columns(tmp_path: Pa
     assert load_trace(tmp_path / "then.json") == trace
 
 
+def test_a_trace_in_the_sixth_format_opens_and_knows_nothing_of_the_tasks_that_made_its_rows(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    assert trace.pages is not None
+    rows = trace.pages.before.num_rows
+    save_trace(replace(trace, spread=2, pages=replace(trace.pages, tasks=(1, rows - 1))), tmp_path / "now.json")
+    now = load_trace(tmp_path / "now.json")
+    assert now.pages is not None
+    assert (now.spread, now.pages.tasks) == (2, (1, rows - 1))
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    assert content["fields"].pop("spread") == 2
+    tasks = content["fields"]["pages"]["fields"].pop("tasks")
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 6": content}))
+    assert load_trace(tmp_path / "then.json") == trace
+    content["fields"]["spread"] = None
+    content["fields"]["pages"]["fields"]["tasks"] = {**tasks, "items": [1, 1]}
+    (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
+    with pytest.raises(RowMergeError, match=r"pages.tasks: it does not add up to"):
+        load_trace(tmp_path / "strange.json")
+
+
 @pytest.mark.parametrize(
     ("version", "wrong"),
     [(1.5, "1.5 is none of int, str"), (True, "True is none of int, str"), ([], "a list is none of int, str")],

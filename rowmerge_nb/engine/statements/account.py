@@ -174,4 +174,5 @@ def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
         complete=sampled == before,
         layout=parts[0].layout,
         transformed=parts[0].transformed,
+        tasks=tuple(rows for r in records if (rows := sum(part.before.num_rows for part in r.sampled))),
     )

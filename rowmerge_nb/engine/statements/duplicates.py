@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.names import quoted_where_needed
-from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import Apply, Column
-from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.trace.trace import DuplicateGroup
 from rowmerge_nb.words import code, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
@@ -28,10 +28,6 @@ __all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
 NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""
-NAMED_SOURCES = 20
-SINGLE_PARTITION = 1 << 33
-"""Positions from here on come of several partitions or splits, and are no row numbers for people."""
-MESSAGE = "One MERGE target table row matched more than one source row"
 
 
 def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
@@ -48,34 +44,7 @@ def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tu
     rows = pa.Table.from_batches(account.witnesses)
     names = [column.name for column in analysis.target.columns]
     matches = [rows.filter(pc.equal(rows["unique_id"], number)) for number in wanted]
-    return tuple(_group(found, names) for found in matches if found.num_rows)
-
-
-def _group(rows: pa.Table, target_names: list[str]) -> DuplicateGroup:
-    """Give a target row and the first source rows that matched it, of which there may be very many."""
-    cases = pc.fill_null(rows["case_number"], -1)
-    numbers = rows["witness"].combine_chunks().field(0) if "witness" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
-    numbers = pc.if_else(pc.less(numbers, SINGLE_PARTITION), numbers, None)
-    order = pa.table({"source_row": pc.fill_null(numbers, -1), "case_number": cases})
-    first = pc.sort_indices(order, [("source_row", "ascending"), ("case_number", "ascending")])[:NAMED_SOURCES]
-    page = rows.take(first).combine_chunks().to_batches()[0]
-    shown = [(row, _positional(row.get("witness"))) for row in python_rows(page)]
-    sources = [
-        MatchedRow(number, source, -1 if row["case_number"] is None else row["case_number"]) for row, (number, source, _) in shown
-    ]
-    row, (_, _, target) = shown[0]
-    clauses = pc.unique(cases).to_pylist()
-    number = clauses[0] if len(clauses) == 1 else None
-    return DuplicateGroup(
-        row["row_id"], dict(zip(target_names, target.values(), strict=False)), tuple(sources), number, rows.num_rows
-    )
-
-
-def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
-    if witness is None:
-        return None, {}, {}
-    source_row, source, target = witness.values()
-    return source_row if source_row is not None and source_row < SINGLE_PARTITION else None, source or {}, target or {}
+    return tuple(group_of(found, names) for found in matches if found.num_rows)
 
 
 def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMatches) -> DuplicateMatchError:
@@ -83,31 +52,8 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMat
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
     if groups:
-        hint = f"{_named(groups[0], len(account.failing), rule)} {hint}"
+        hint = f"{named_group(groups[0], len(account.failing), rule)} {hint}"
     return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
-
-
-def _named(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
-    target = ", ".join(f"{name} = {_shown(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
-    rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
-    few = 1 < len(rows) == group.total <= 5
-    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if few else f"{group.total} source rows"
-    if group.case_number is None:
-        clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
-        clauses += "" if rule == RepeatedMatches.STANDARD else ", and the result would depend on the order of rows"
-    elif group.case_number < 0:
-        clauses = "though no clause fires for them"
-    else:
-        clauses = f"by clause {group.case_number}"
-    others = plural(count - 1, "more target row")
-    more = "" if count == 1 else f" {others} {'is' if count == 2 else 'are'} affected."
-    return f"Target row ({target}) is matched by {where} {clauses}.{more}"
-
-
-def _shown(value: Any) -> str:
-    """Write a value as SQL would, cut where it is long."""
-    text = "NULL" if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def proposal(analysis: MergeAnalysis) -> str | None:
@@ -162,6 +108,6 @@ def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAn
             f"{'a source row' if s.source_row is None else f'source row {s.source_row}'} by clause {s.case_number}"
             for s in groups[0].sources[:3]
         )
-        target = ", ".join(f"{name} = {_shown(value)}" for name, value in groups[0].target.items())
+        target = ", ".join(f"{name} = {shown_value(value)}" for name, value in groups[0].target.items())
         text += f". The first of them: target row ({target}), changed by {sources}"
     return f"{text}. {_remedy(analysis)}"

@@ -38,6 +38,7 @@ __all__ = [
     "hash_expression",
     "hashed",
     "partition_expression",
+    "places_of",
 ]
 
 
@@ -175,15 +176,31 @@ class LocalExchange:
 
     def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Give the number of each row's writer, as Spark's exchange computes it; records go to the first."""
-        numbers = hashed([batch.column(index) for index in self.by_columns], batch.num_rows).to_numpy()
-        if self.by_row_id is not None:
-            inserted = pc.is_in(batch.column(self.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
-            numbers = np.where(inserted, numbers, hashed([batch.column(self.by_row_id)], batch.num_rows).to_numpy())
         bucket = batch.column(batch.schema.names.index(BUCKET))
-        known = bucket.is_valid().to_numpy(zero_copy_only=False)
-        numbers = np.where(known, pc.fill_null(bucket, 0).to_numpy(zero_copy_only=False), numbers) % self.writers
+        numbers = places_of(batch, bucket, self.by_columns, self.by_row_id, self.operation) % self.writers
         is_record = batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_record, 0, numbers)
+
+
+def places_of(
+    batch: pa.RecordBatch, bucket: pa.Array, by_columns: Sequence[int], by_row_id: int | None, operation: int
+) -> npt.NDArray[np.int64]:
+    """Give the place of every row, whose remainder is its writer: its bucket, and where that is NULL a hash.
+
+    Args:
+        batch: the rows, the channels of a transformed page first.
+        bucket: what `Placing.buckets` gives of them.
+        by_columns: the channels whose hash decides over inserted rows.
+        by_row_id: the channel whose hash decides over other rows; None if they go by the columns as well.
+        operation: the channel of the operation.
+    """
+    numbers = hashed([batch.column(index) for index in by_columns], batch.num_rows).to_numpy()
+    if by_row_id is not None:
+        inserted = pc.is_in(batch.column(operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
+        numbers = np.where(inserted, numbers, hashed([batch.column(by_row_id)], batch.num_rows).to_numpy())
+    known = bucket.is_valid().to_numpy(zero_copy_only=False)
+    places: npt.NDArray[np.int64] = np.where(known, pc.fill_null(bucket, 0).to_numpy(zero_copy_only=False), numbers)
+    return places
 
 
 BUCKET: Final = "$bucket"

@@ -6,6 +6,11 @@ const PLAY_MS = 1600;
 const FATES = ["INSERT", "UPDATE", "DELETE", "none"];
 // So long nobody is told that the kernel does not answer: a trial takes less, unless the kernel is busy.
 const PATIENCE_MS = 10000;
+// Short names of values that are long.
+const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATED_COLUMNS: "change columns" };
+const OPTIONS = ["paradigm", "era", "duplicates"];
+// A DELETE is one row under both paradigms, and without a join nothing is matched twice.
+const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
 function filled(node, attributes, children) {
@@ -34,11 +39,53 @@ function value(text) {
 }
 const listed = (values) => values.map((one) => (one === null ? "NULL" : one)).join(", ");
 
+// What the options have made otherwise is told as a difference from the run.
+function applied(old, change) {
+  if (!change) return old;
+  const [kind, parts, more] = change;
+  if (kind === "=") return parts;
+  if (kind === "[") return Array.from({ length: more }, (_, at) => applied(old[at], parts[at]));
+  const found = { ...old };
+  for (const name of more) delete found[name];
+  for (const [name, part] of Object.entries(parts)) found[name] = applied(old[name], part);
+  return found;
+}
+
+// A page beside that of the run, row by row and by the names of channels: which cells are others, and which rows of the run are gone.
+function beside(page, run, same) {
+  const named = (channels) => {
+    const seen = {};
+    return channels.map(({ name }) => `${(seen[name] = (seen[name] ?? 0) + 1)} ${name}`);
+  };
+  const names = named(page.channels), theirs = named(run.channels);
+  const left = [...run.rows], rows = [];
+  for (const of of [...new Set([...page.rows, ...run.rows].map((row) => row.of))].sort((a, b) => a - b)) {
+    for (const row of page.rows.filter((one) => one.of === of)) {
+      const at = left.findIndex((one) => one.of === of && same(one, row));
+      const [was] = at < 0 ? [] : left.splice(at, 1);
+      rows.push({ ...row, changed: row.cells.map((cell, index) => !was || !theirs.includes(names[index]) || was.cells[theirs.indexOf(names[index])] !== cell) });
+    }
+    for (const was of left.filter((one) => one.of === of)) rows.push({ ...was, gone: true, cells: names.map((name) => (theirs.includes(name) ? was.cells[theirs.indexOf(name)] : "")) });
+  }
+  return rows;
+}
+
 let made = 0;
 
 function render({ model, el }) {
-  let state = model.get("state");
-  let steps = state.steps.map((step) => step.key);
+  let base, state, steps;
+  // The state of the run or of a trial; over it what the chosen options make of the same rows, where that is known.
+  function read() {
+    base = model.get("state");
+    state = laid(nameOf());
+    steps = state.steps.map((step) => step.key);
+  }
+  // In this order: a saved notebook has the names in an object in another one.
+  const nameOf = (changes = {}) => OPTIONS.filter((name) => base.otherwise?.choices[name]).map((name) => changes[name] ?? model.get(name)).join("|");
+  const isDerived = (name) => Object.hasOwn(base.otherwise?.changes ?? {}, name);
+  // Under the options as they ran nothing is laid over it, nor over a trial.
+  const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
+  read();
   const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false, cells: false, id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
@@ -46,7 +93,8 @@ function render({ model, el }) {
   box.append(body, live);
   el.replaceChildren(box);
 
-  const at = () => Math.max(0, steps.indexOf(model.get("step")));
+  // Of what fails on the way there are no further steps.
+  const at = () => (steps.includes(model.get("step")) ? steps.indexOf(model.get("step")) : steps.length - 1);
   const stepOf = (key) => steps.indexOf(key);
   const chosen = () => {
     const row = model.get("row");
@@ -95,8 +143,9 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, state.trial && h("span", { class: "rx-tag" }, "what if"), hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
       h("p", { class: "rm-meta" }, runs(state.meta)),
+      !hidden() && switches(),
       h("div", { class: "rx-controls" },
         h("button", { "data-key": "play", click: play, "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
         h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: at() === 0, "aria-label": "step back" }, "\u2039"),
@@ -153,6 +202,35 @@ function render({ model, el }) {
     later();
   }
 
+  // -- options --------------------------------------------------------------------------------------------------------
+
+  const ran = (name) => model.get("asrun")[name];
+  const untried = () => !base.trial && model.get("statement") === ran("statement") && !Object.keys(model.get("cells") ?? {}).length;
+
+  // What the options make of the rows of the run is known; of another text or other cells the kernel tells it.
+  function choosing(changes) {
+    const own = OPTIONS.every((name) => (changes[name] ?? model.get(name)) === ran(name));
+    if (untried() && (own || isDerived(nameOf(changes)))) set(changes);
+    else attempt(changes);
+  }
+  function back() {
+    local.draft = null;
+    const changes = model.get("asrun");
+    if (untried() && !model.get("trouble")) set(Object.fromEntries(OPTIONS.map((name) => [name, changes[name]])));
+    else attempt(changes);
+  }
+
+  function switches() {
+    const known = OPTIONS_OF[base.kind].map((name) => [name, base.otherwise?.choices[name] ?? base.choices?.[name] ?? []]).filter(([, values]) => values.length > 1);
+    return [
+      known.length > 0 && h("div", { class: "rx-switches" }, known.map(([name, values]) => h("div", { role: "group", "aria-label": name }, h("span", {}, name),
+        values.map((one) => h("button", {
+          "data-key": `${name}-${one}`, "aria-pressed": model.get(name) === one ? "true" : "false", title: ran(name) === one ? `${one}, as it ran` : one, click: () => choosing({ [name]: one }),
+        }, SHORT[one] ?? one))))),
+      state.trial && h("p", { class: "rx-other" }, h("span", { class: "rx-tag" }, state.trial.tag), state.trial.says, " ", h("button", { class: "rx-link", "data-key": "if-back", click: back }, "Back to the run")),
+    ];
+  }
+
   // -- what if --------------------------------------------------------------------------------------------------------
 
   // The kernel runs it: nothing of a statement is computed here.
@@ -170,16 +248,13 @@ function render({ model, el }) {
   }
 
   function whatIf() {
-    if (!state.choices && state.failed) return h("p", { class: "rm-p" }, "It ran to no end that could be tried otherwise: change the statement, and run it again.");
-    if (!state.choices) return h("p", { class: "rm-p" }, "To try it otherwise, a kernel must run it: result.explore() in a notebook shows the explorer that can.");
-    const run = model.get("asrun");
+    const why = base.otherwise?.why && h("p", { class: "rm-p" }, base.otherwise.why);
+    if (!base.choices && base.failed) return [why, h("p", { class: "rm-p" }, "It ran to no end that could be tried otherwise: change the statement, and run it again.")];
+    if (!base.choices) return [why, h("p", { class: "rm-p" }, "To try another text or other values, a kernel must run it: result.explore() in a notebook shows the explorer that can.")];
     const draft = local.draft ?? model.get("statement");
     const way = () => attempt({ statement: local.draft ?? model.get("statement") });
-    const back = () => { local.draft = null; attempt(run); };
     return h("div", { class: "rx-if", role: "group", "aria-label": "What if" },
-      Object.entries(state.choices).map(([name, choices]) => h("label", {}, h("span", {}, name),
-        h("select", { "data-key": `if-${name}`, change: (event) => attempt({ [name]: event.target.value }) },
-          choices.map((one) => h("option", { value: one, selected: model.get(name) === one }, one + (run[name] === one ? " (as it ran)" : "")))))),
+      why,
       cellEditor(),
       h("label", { class: "rx-statement" }, h("span", {}, "statement"),
         h("textarea", {
@@ -189,17 +264,17 @@ function render({ model, el }) {
         }, draft)),
       h("div", {},
         h("button", { "data-key": "if-try", class: "rx-predict", click: way }, "Try"), " ",
-        h("button", { "data-key": "if-back", click: back, disabled: !state.trial && !model.get("trouble") && local.draft === null }, "Back to the run")),
+        h("button", { "data-key": "if-undo", click: back, disabled: untried() && !model.get("trouble") && local.draft === null }, "As it was")),
       h("div", { class: "rx-answer", role: "status" },
         local.silent ? h("p", { class: "rm-err" }, "No answer yet. Does the kernel run? If it was restarted, run the cell again.")
           : local.asked !== null ? h("p", {}, "Trying \u2026")
           : model.get("trouble") ? [h("p", { class: "rm-err" }, model.get("trouble")), h("p", {}, "What is shown is what was shown before.")]
-          : state.trial ? trialWords(state.trial)
-          : h("p", {}, "Another option or another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
+          : base.trial ? trialWords(base.trial)
+          : h("p", {}, "Another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
   }
 
   function cellEditor() {
-    const { columns, rows, why } = state.cells;
+    const { columns, rows, why } = base.cells;
     if (!rows) return why && h("p", { class: "rm-p" }, `${why} Edit the statement instead.`);
     const cells = model.get("cells") ?? {};
     const edit = (row, column, one) => attempt({ cells: { ...cells, [row]: { ...cells[row], [column]: one } } });
@@ -221,9 +296,9 @@ function render({ model, el }) {
         h("tbody", {}, rows.map(([row, values]) => h("tr", {}, h("th", { scope: "row" }, row), columns.map((name, index) => cell(row, name, values[index]))))))));
   }
 
-  function trialWords({ says, note, moved }) {
+  function trialWords({ note, moved }) {
     return [
-      h("p", {}, says), note && h("p", { class: "rm-err" }, note),
+      note && h("p", { class: "rm-err" }, note),
       moved.length > 0 && h("ul", {}, moved.map(({ row, name, was, is }, index) => h("li", {},
         row === null ? value(name) : h("button", { class: "rx-link", "data-key": `moved-${index}`, click: () => choose(row) }, value(name)),
         `: ${was === is ? `${was}, with other values` : `${was} \u2192 ${is}`}`))),
@@ -233,7 +308,7 @@ function render({ model, el }) {
   function rowList() {
     const groups = [...new Set(state.rows.map((row) => row.group))];
     const active = chosen() >= 0 ? chosen() : 0;
-    const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.after.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
+    const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.before.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
     if (state.untouched !== null) note.push(`${state.untouched} untouched`);
     return h("section", { class: "rx-rows" },
       h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
@@ -418,7 +493,7 @@ function render({ model, el }) {
 
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement failed, and nothing has changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
+    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement fails, and nothing is changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
     return [!lasts() && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
@@ -462,12 +537,13 @@ function render({ model, el }) {
 
   function writersPanel() {
     return state.writers.map((writer) => h("div", { class: "rx-verdict" },
-      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`),
+      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}${writer.fragments === null ? "" : `; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
       writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)));
   }
 
   function callsPanel() {
+    if (state.no_calls) return h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
     return scroll("Calls", h("table", { class: "rm-t" },
       h("thead", {}, h("tr", {}, ["", "who", "method", "carries"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
@@ -484,8 +560,8 @@ function render({ model, el }) {
       h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
         h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), channel.name)))),
       h("tbody", {}, rows.map((row) => h("tr", {
-        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}`, click: () => row.of !== null && choose(row.of),
-      }, lead && h("td", { class: "rm-mut" }, lead(row)), row.cells.map((one, index) => h("td", { class: channels[index]?.right ? "rm-r" : "" }, value(one))))))));
+        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}`, click: () => row.of !== null && choose(row.of),
+      }, lead && h("td", { class: "rm-mut" }, row.gone ? "run" : lead(row)), row.cells.map((one, index) => h("td", { class: `${channels[index]?.right ? "rm-r" : ""}${row.changed?.[index] ? " rx-changed" : ""}` }, value(one))))))));
   }
 
   function moment() {
@@ -499,10 +575,11 @@ function render({ model, el }) {
       return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows)];
     }
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
-    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, state.before.rows, name)];
+    const other = base !== state;
+    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, other ? beside(state.before, base.before, () => true) : state.before.rows, name)];
     const withWriter = stepOf("sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
-    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table("Page at this moment", state.after.channels, state.after.rows, lead)];
+    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table("Page at this moment", state.after.channels, other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows, lead)];
   }
 
   function reader() {
@@ -580,16 +657,16 @@ function render({ model, el }) {
   });
 
   const watched = ["row", "step", "clause", "picks", "score"];
+  const reading = ["state", ...OPTIONS];
   const onState = () => {
-    state = model.get("state");
-    steps = state.steps.map((step) => step.key);
+    read();
     later();
   };
   const onRow = () => { local.tab = "row"; };
   const onClause = () => { if (Number.isInteger(model.get("clause"))) local.tab = "clauses"; };
   model.on("change:row", onRow);
   model.on("change:clause", onClause);
-  model.on("change:state", onState);
+  for (const name of reading) model.on(`change:${name}`, onState);
   model.on("change:tries", answered);
   for (const name of watched) model.on(`change:${name}`, later);
   draw();
@@ -598,7 +675,7 @@ function render({ model, el }) {
     model.off("change:row", onRow);
     clearTimeout(local.asked);
     model.off("change:clause", onClause);
-    model.off("change:state", onState);
+    for (const name of reading) model.off(`change:${name}`, onState);
     model.off("change:tries", answered);
     for (const name of watched) model.off(`change:${name}`, later);
   };

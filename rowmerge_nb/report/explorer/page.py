@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.report.explorer.otherwise import otherwise
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.html import render_html, style_sheet
 from rowmerge_nb.report.model.report import build_report
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.variants import Variants
 
 __all__ = ["explorer_module", "explorer_page", "explorer_styles", "opening"]
 
 _EXPORT: Final = "export default { render };"
 _START: Final = """
-const traits = { state: JSON.parse(document.getElementById("state").textContent), row: ROW, step: STEP, clause: null, picks: {}, score: null, asrun: {}, trouble: "" };
+const state = JSON.parse(document.getElementById("state").textContent);
+const traits = { state, row: ROW, step: STEP, clause: null, picks: {}, score: null, trouble: "", asrun: state.options, ...state.options };
 const listeners = new Map();
 const model = {
   get: (name) => traits[name],
@@ -78,12 +81,13 @@ def opening(state: Mapping[str, Any]) -> tuple[int, str]:
     return row, "case" if "case" in keys else keys[0]
 
 
-def explorer_page(trace: Trace, untouched: pa.Table | None = None) -> str:
+def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:
     """Write an HTML document with the explorer of a statement; without scripts it shows the report.
 
     Args:
         trace: the statement's trace.
         untouched: rows of the target that were not joined, where they are known.
+        variants: what would have come of its rows under other options; None where nobody has derived it.
 
     Raises:
         RowMergeError: NOT_SUPPORTED, as `rowmerge_nb.report.explorer.state.explorer_state` says.
@@ -91,6 +95,8 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None) -> str:
     from markupsafe import escape
 
     state = explorer_state(trace, untouched)
+    if variants is not None:
+        state["otherwise"] = otherwise(state, variants, untouched)
     # Within a script nothing is escaped, but its end is looked for.
     told = json.dumps(state).replace("<", "\\u003c")
     row, step = opening(state)

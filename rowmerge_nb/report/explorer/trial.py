@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TRIAL", "editable_cells", "moved_since", "trial_state"]
+__all__ = ["TRIAL", "differing_steps", "editable_cells", "moved_since", "trial_state"]
 
 TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
 _PAGES: Final = (("case", "before"), ("distinct", "before"), ("transform", "after"), ("exchange", "after"), ("sinks", "writers"))
@@ -34,15 +34,29 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
         RowMergeError: NOT_SUPPORTED, see `explorer_state`.
     """
     state = explorer_state(trial, untouched)
-    steps = {step["key"] for step in state["steps"]}
-    differs = [key for key, part in _PAGES if key in steps and _plain(state[part]) != _plain(same[part])]
     moved = list(_moved(same, state))
     said = (
         f"{plural(len(moved), 'row')} {'change' if len(moved) != 1 else 'changes'} hands."
         if moved
         else "Every row does what it did."
     )
-    return {**state, "trial": {"says": f"{TRIAL} {said}", "moved": moved, "differs": differs}}
+    return {
+        **state,
+        "trial": {"tag": "what if", "says": f"{TRIAL} {said}", "moved": moved, "differs": differing_steps(state, same)},
+    }
+
+
+def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
+    """Name the steps whose page is another one than in a state of the same rows."""
+    steps = {step["key"] for step in state["steps"]}
+    return [key for key, part in _PAGES if key in steps and _page(state[part]) != _page(same[part])]
+
+
+def _page(part: Any) -> str:
+    """Give what is compared of a page; of what writers were handed the rows, in whatever order they came."""
+    if isinstance(part, list):
+        return _plain([[writer["number"], writer["channels"], sorted(map(_plain, writer["page"]))] for writer in part])
+    return _plain(part)
 
 
 def editable_cells(run: Mapping[str, Any]) -> dict[str, Any]:

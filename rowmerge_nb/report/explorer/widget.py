@@ -13,6 +13,7 @@ import traitlets
 from rowmerge_nb.choices import CHOSEN_RULES
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
+from rowmerge_nb.report.explorer.otherwise import BETWEEN, otherwise
 from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import editable_cells, moved_since, trial_state
@@ -20,9 +21,12 @@ from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.variants import Variants
 
 __all__ = ["Explorer"]
 
@@ -41,6 +45,7 @@ class Explorer(anywidget.AnyWidget):
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
         again: runs the statement once more, see `rowmerge_nb.engine.statements.again.Again`; None where that cannot be.
+        variants: what would have come of its rows under other options; None where nobody has derived it.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step, clause or option is set that is not there.
@@ -51,11 +56,12 @@ class Explorer(anywidget.AnyWidget):
         step: the key of the step: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish``, ``commit``,
             as far as the statement has it.
         clause: the clause whose rows are marked; None for all.
-        paradigm, era, duplicates, statement: how the statement was run. Where one is set, it is rehearsed that way on the rows that it had,
-            and shown; where all are as they were, the run is shown again.
+        paradigm, era, duplicates: how the statement was run. Where one is set, what the rows would have become is shown, as ``variants`` has it;
+            where these have it not, the statement is rehearsed that way on the rows that it had. Where all are as they were, the run is shown again.
+        statement: its text. Where another one is set, that is rehearsed, with these options.
         cells: cells of the source that are to have other values, by the row's number and the column: ``{3: {"price": 2}}``, see
             `rowmerge_nb.engine.result.Result.what_if`.
-        tried: the result of the last trial; None where it failed, and before one.
+        tried: the result of the last trial; None where it failed, where nothing was to be run, and before one.
         trouble: why a trial failed; ``""`` if it did not. ``tries`` counts them, and ``asrun`` is how the statement ran.
         picks: what the learner has chosen for each row, in the mode Predict; ``score`` how many of them were right, once that is told.
     """
@@ -77,14 +83,16 @@ class Explorer(anywidget.AnyWidget):
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, trace: Trace, again: Again | None = None) -> None:
-        run = explorer_state(trace, None if again is None else again.untouched(trace))
+    def __init__(self, trace: Trace, again: Again | None = None, variants: Variants | None = None) -> None:
+        untouched = None if again is None else again.untouched(trace)
+        run = explorer_state(trace, untouched)
         self._trace = trace
         self._again = again
         self._run = {
             **run,
             "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None,
             "cells": self._cells(run),
+            "otherwise": otherwise(run, variants, untouched) if variants is not None else None,
         }
         self._as_it_was: dict[str, Any] = {
             "statement": trace.statement,
@@ -114,7 +122,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _tell(self, wanted: dict[str, Any]) -> None:
         self.tried, self.trouble = None, ""
-        if wanted == self._as_it_was:
+        if wanted == self._as_it_was or self._is_derived(wanted):
             self._show(self._run)
             return
         if self._again is None:
@@ -134,6 +142,13 @@ class Explorer(anywidget.AnyWidget):
             return
         state["trial"]["note"] = " ".join(filter(None, [moved_since(self._run, self._same), visible(self._again.missing)]))
         self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
+
+    def _is_derived(self, wanted: Mapping[str, Any]) -> bool:
+        """Tell whether the state of the run says what comes of it: the front end shows that."""
+        known = self._run["otherwise"] or {"choices": (), "changes": ()}
+        others = [name for name in self._as_it_was if name not in known["choices"]]
+        same = all(wanted[name] == self._as_it_was[name] for name in others)
+        return same and BETWEEN.join(wanted[name] for name in known["choices"]) in known["changes"]
 
     def _show(self, state: dict[str, Any]) -> None:
         """Show a state; the row, the step and the clause stay, where it has them."""

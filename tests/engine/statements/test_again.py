@@ -91,7 +91,7 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     [notice] = result.what_if("DELETE FROM shop.main.t WHERE id = 3").trace.notices
     assert notice.message.startswith("The copy has 2 of 3 rows of shop.main.t: those that took part")
     explorer = result.explore()
-    explorer.era = "current"
+    explorer.statement = "UPDATE shop.main.t SET n = 1 WHERE id < 3"
     assert explorer.state["trial"]["note"] == notice.message
     assert engine.run("DELETE FROM shop.main.t WHERE id = 3", rehearse=True).what_if().trace.notices == ()
 
@@ -209,14 +209,17 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     run = explorer.state
     assert run["choices"]["era"] == ["documents", "current"]
     explorer.paradigm = "CHANGE_ONLY_UPDATED_COLUMNS"
-    assert explorer.state["trial"]["differs"] == ["transform", "sinks"]
-    assert explorer.state["trial"]["moved"] == []
+    # What this makes of the rows is known without a run.
+    assert (explorer.state, explorer.tried, explorer.trouble, explorer.tries) == (run, None, "", 1)
+    assert "CHANGE_ONLY_UPDATED_COLUMNS|documents|trino" in run["otherwise"]["changes"]
     explorer.statement = statement.replace("m = 5", "m = 6")
     assert [(one["name"], one["was"], one["is"]) for one in explorer.state["trial"]["moved"]] == [
         ("1", "clause 0 DELETE", "clause 1 UPDATE"),
         ("2", "clause 1 UPDATE", "clause 0 DELETE"),
     ]
     assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
+    assert explorer.tried.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert explorer.state["trial"]["differs"] == ["case", "distinct", "transform", "sinks"]
     shown = explorer.state
     explorer.statement = "MERGE INTO"
     assert explorer.trouble.startswith("SYNTAX_ERROR: line 1:11")
@@ -233,7 +236,7 @@ def test_a_source_that_has_changed_since_is_told(engine: Engine) -> None:
     engine.run("CREATE TABLE changes AS SELECT * FROM (VALUES (1, 5)) AS v (id, m)")
     explorer = engine.run("MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = m").explore()
     engine.run("UPDATE changes SET m = 6")
-    explorer.era = "current"
+    explorer.statement = explorer.statement.replace("n = m", "n = m + 1")
     assert explorer.state["trial"]["note"].endswith("a source has changed since.")
 
 

@@ -1,0 +1,213 @@
+"""What is derived of other options from a trace, compared with runs under these options: ``python -m proof.variants --statements 500``.
+
+Statement 17 of seed 5 is the same whatever is run beside it: ``python -m proof.variants --seed 5 --first 17 --statements 1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from proof.engines.backends import arrow_table
+from proof.statements.printing import Printer, script
+from proof.statements.scenarios import KINDS, numbered_scenario
+from rowmerge_nb.engine.variants import variants_of
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.plan.rules import RULES
+from rowmerge_nb.spi.values import python_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from proof.statements.model import Scenario
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.trace.variants import Variants
+
+__all__ = ["Summary", "compare", "main"]
+
+
+@dataclass
+class Summary:
+    """What came of a run.
+
+    Attributes:
+        statements: per kind how many statements were run.
+        compared: how many variants were compared with a run, and ``failed`` how many of these failed alike.
+        places: how many rows' writers were compared, and ``unknown`` how many were not known.
+        without: reasons why nothing was derived, or not all of it, and how often.
+        differences: what is not alike, with a script that shows it.
+    """
+
+    seed: int
+    statements: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    failed: int = 0
+    places: int = 0
+    unknown: int = 0
+    without: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """Tell it in a line.
+
+        >>> Summary(5).line()
+        '0 statements of seed 5: 0 variants compared (0 of them fail), 0 differ; 0 writers compared, 0 not known.'
+        """
+        return (
+            f"{sum(self.statements.values())} statements of seed {self.seed}: {self.compared} variants compared ({self.failed} of them fail), "
+            f"{len(self.differences)} differ; {self.places} writers compared, {self.unknown} not known."
+        )
+
+
+def compare(
+    engine: Engine, numbers: Iterable[int], seed: int, *, kinds: Sequence[str] = KINDS, most: int | None = None
+) -> Summary:
+    """Run statements of a series, derive other options from their traces, and run them under these.
+
+    Args:
+        engine: an engine.
+        numbers: the statements' numbers.
+        seed: the series.
+        kinds: the kinds of statement.
+        most: how many variants of each statement are run; None for all.
+    """
+    summary = Summary(seed)
+    printer = Printer("trino")
+    for number in numbers:
+        scenario = numbered_scenario(seed, number, kinds)
+        summary.statements[scenario.kind] += 1
+        run = _Run(engine, scenario, printer.statement(scenario))
+        trace = run.trace(scenario.settings.__dict__)
+        if trace is None or not trace.joined:
+            summary.without["it failed before rows were joined, or there are none"] += 1
+            continue
+        variants = variants_of(trace)
+        if variants.why:
+            summary.without[variants.why] += 1
+        chosen = list(variants.traces)
+        if most is not None:
+            chosen = Random(number).sample(chosen, min(most, len(chosen)))  # noqa: S311 - nothing is secret here
+        for values in chosen:
+            wrong = [*run.differences(variants, values, summary)]
+            if wrong:
+                text = f"-- statement {number}, {trace.paradigm} {trace.era} {trace.duplicates} -> {values}: {'; '.join(wrong)}"
+                summary.differences.append(f"{text}\n{script(scenario)}")
+    return summary
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A statement on tables of its own."""
+
+    engine: Engine
+    scenario: Scenario
+    sql: str
+
+    def trace(self, options: Mapping[str, Any]) -> Trace | None:
+        """Rehearse the statement; None where that ends before it begins."""
+        settings, target = self.scenario.settings, self.scenario.target
+        self.engine.register(
+            target.name,
+            arrow_table(target),
+            paradigm=options["paradigm"],
+            partitioned_by=settings.partitioned_by,
+            bucketed_by=settings.bucketed_by,
+            bucket_count=3 if settings.bucketed_by else None,
+            not_null=[column.name for column in target.columns if not column.nullable],
+        )
+        for table in self.scenario.tables[1:]:
+            self.engine.register(table.name, arrow_table(table))
+        try:
+            return self.engine.run(
+                self.sql,
+                rehearse=True,
+                era=options["era"],
+                duplicates=options["duplicates"],
+                rules_off=() if settings.rules else tuple(RULES),
+            ).trace
+        except RowMergeError as error:
+            return error.result.trace if error.result is not None else None
+
+    def differences(self, variants: Variants, values: tuple[str, ...], summary: Summary) -> Iterator[str]:
+        """Run the statement under other options, and say where that differs from what was derived."""
+        derived = variants.traces[values]
+        options = {"paradigm": derived.paradigm, "era": derived.era, "duplicates": str(derived.duplicates)}
+        ran = self.trace({**options, **dict(zip(variants.choices, values, strict=True))})
+        summary.compared += 1
+        if ran is None or derived.state != ran.state:
+            yield f"derived {derived.state}, ran {ran.state if ran is not None else 'not'}"
+            return
+        if derived.error is not None and ran.error is not None:
+            summary.failed += 1
+            ours, theirs = derived.error, ran.error
+            # The line of ON, which an error names that no clause has to do with, is not in a trace.
+            line = theirs.line if ours.line is None else ours.line
+            if (ours.code, ours.message, line) != (theirs.code, theirs.message, theirs.line):
+                yield f"the errors are {ours} and {theirs}"
+            if _ids(derived) != _ids(ran):
+                yield f"the target rows that were matched more than once are {_ids(derived)} and {_ids(ran)}"
+            return
+        if (derived.count, derived.rows_after) != (ran.count, ran.rows_after):
+            yield f"the counts are {derived.count}, {derived.rows_after} and {ran.count}, {ran.rows_after}"
+        assert derived.pages is not None
+        assert ran.pages is not None
+        yield from _page_differences(derived.pages, ran.pages, summary)
+        if -1 not in derived.pages.writers and _stored(derived) != _stored(ran):
+            yield f"the writers have {_stored(derived)} and {_stored(ran)}"
+
+
+def _page_differences(derived: PageSample, ran: PageSample, summary: Summary) -> Iterator[str]:
+    if (derived.layout, derived.produced) != (ran.layout, ran.produced):
+        yield f"rows become {derived.produced} and {ran.produced}"
+    for name, ours, theirs in (("before", derived.before, ran.before), ("after", derived.after, ran.after)):
+        if ours.schema != theirs.schema:
+            yield f"the channels {name} are {ours.schema} and {theirs.schema}"
+        elif _rows(ours) != _rows(theirs):
+            yield f"the pages {name} are {_rows(ours)} and {_rows(theirs)}"
+    pairs = [*zip(derived.writers, ran.writers, strict=False)]
+    summary.unknown += sum(-1 in pair for pair in pairs)
+    summary.places += sum(-1 not in pair for pair in pairs)
+    if any(-1 not in pair and pair[0] != pair[1] for pair in pairs):
+        yield f"the writers are {derived.writers} and {ran.writers}"
+
+
+def _rows(page: pa.RecordBatch) -> list[str]:
+    return [repr(row) for row in zip(*map(python_values, page.columns), strict=True)]
+
+
+def _ids(trace: Trace) -> list[str]:
+    return sorted(repr((group.row_id, group.total, group.case_number)) for group in trace.duplicate_groups)
+
+
+def _stored(trace: Trace) -> dict[int, dict[int, int]]:
+    return {writer.writer: dict(sorted(writer.rows.items())) for writer in trace.writers}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it from the command line; 1 if anything differs."""
+    from rowmerge_nb import Engine
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--statements", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--most", type=int, default=None, help="so many variants of each statement; otherwise all")
+    chosen = parser.parse_args(arguments)
+    with Engine() as engine:
+        numbers = range(chosen.first, chosen.first + chosen.statements)
+        summary = compare(engine, numbers, chosen.seed, kinds=chosen.kinds.split(","), most=chosen.most)
+    told = [*summary.differences, *(f"{count} x {why}" for why, count in summary.without.items()), summary.line()]
+    sys.stdout.write("\n\n".join(told) + "\n")
+    return 1 if summary.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

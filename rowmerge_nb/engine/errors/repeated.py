@@ -1,0 +1,80 @@
+"""A target row that was matched more than once, and what is said of it: of a run, and of what is derived from its trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.spi.values import python_rows
+from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["MESSAGE", "group_of", "named_group", "shown_value"]
+
+MESSAGE: Final = "One MERGE target table row matched more than one source row"
+"""Trino's sentence."""
+NAMED_SOURCES: Final = 20
+SINGLE_PARTITION: Final = 1 << 33
+"""Positions from here on come of several partitions or splits, and are no row numbers for people."""
+
+
+def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
+    """Give a target row and the first source rows that matched it, of which there may be very many.
+
+    Args:
+        rows: the joined rows of this target row: ``case_number``, ``row_id`` and, where rows carry it, ``witness``.
+        target_names: the names of the target's columns.
+    """
+    cases = pc.fill_null(rows["case_number"], -1)
+    numbers = rows["witness"].combine_chunks().field(0) if "witness" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
+    numbers = pc.if_else(pc.less(numbers, SINGLE_PARTITION), numbers, None)
+    order = pa.table({"source_row": pc.fill_null(numbers, -1), "case_number": cases})
+    first = pc.sort_indices(order, [("source_row", "ascending"), ("case_number", "ascending")])[:NAMED_SOURCES]
+    page = rows.take(first).combine_chunks().to_batches()[0]
+    shown = [(row, _positional(row.get("witness"))) for row in python_rows(page)]
+    sources = [
+        MatchedRow(number, source, -1 if row["case_number"] is None else row["case_number"]) for row, (number, source, _) in shown
+    ]
+    row, (_, _, target) = shown[0]
+    clauses = pc.unique(cases).to_pylist()
+    number = clauses[0] if len(clauses) == 1 else None
+    return DuplicateGroup(
+        row["row_id"], dict(zip(target_names, target.values(), strict=False)), tuple(sources), number, rows.num_rows
+    )
+
+
+def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
+    if witness is None:
+        return None, {}, {}
+    source_row, source, target = witness.values()
+    return source_row if source_row is not None and source_row < SINGLE_PARTITION else None, source or {}, target or {}
+
+
+def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
+    """Name the first target row that was matched more than once, and what matched it; of the others, how many there are."""
+    target = ", ".join(f"{name} = {shown_value(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
+    rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
+    few = 1 < len(rows) == group.total <= 5
+    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if few else f"{group.total} source rows"
+    if group.case_number is None:
+        clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
+        clauses += "" if rule == RepeatedMatches.STANDARD else ", and the result would depend on the order of rows"
+    elif group.case_number < 0:
+        clauses = "though no clause fires for them"
+    else:
+        clauses = f"by clause {group.case_number}"
+    others = plural(count - 1, "more target row")
+    more = "" if count == 1 else f" {others} {'is' if count == 2 else 'are'} affected."
+    return f"Target row ({target}) is matched by {where} {clauses}.{more}"
+
+
+def shown_value(value: Any) -> str:
+    """Write a value as SQL would, cut where it is long."""
+    text = "NULL" if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,150 @@
+"""The same rows under other options, within the explorer's state: what differs from the run, and nothing else.
+
+The front end lays a difference over the state of the run. It computes nothing of the statement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.explorer.state import explorer_state
+from rowmerge_nb.report.explorer.trial import differing_steps
+from rowmerge_nb.words import join, number, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.variants import Variants
+
+__all__ = ["BETWEEN", "NO_CALLS", "difference", "otherwise"]
+
+BETWEEN: Final = "|"
+"""Stands between the values of the options in the name of a difference."""
+NO_CALLS: Final = "No call was made. result.what_if(...) runs it on a copy of the target, calls and all."
+_FINISH: Final = "Not run: what fragments the sinks would give, and what the connector would make of them, is not known."
+_COMMIT: Final = "Not run: all of it would become visible at once."
+_PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
+
+
+def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
+    """Give what other options make of the rows of a run.
+
+    Args:
+        run: the state of the run, see `explorer_state`.
+        variants: what would have come of its rows.
+        untouched: as `explorer_state` has it for the run.
+
+    Returns:
+        ``choices``, the options that can be set otherwise with their values; ``changes``, by the values with `BETWEEN` between them: the name
+        of the state from which it differs least, ``""`` for that of the run, and the `difference`; ``why``, a sentence about options that
+        cannot be set otherwise.
+    """
+    own = tuple(str(run["options"][name]) for name in variants.choices)
+    states: dict[tuple[str, ...], Mapping[str, Any]] = {own: run}
+    changes: dict[str, Any] = {}
+    # Those that differ in fewer options come first: others are told by what they have beyond them.
+    for values in sorted(variants.traces, key=lambda values: _distance(values, own)):
+        nearest = _nearest(values, own)
+        states[values] = _state(variants, values, states, run, untouched)
+        name = "" if nearest == own else BETWEEN.join(nearest)
+        changes[BETWEEN.join(values)] = [name, difference(states[nearest], states[values])]
+    return {"choices": {name: list(values) for name, values in variants.choices.items()}, "changes": changes, "why": variants.why}
+
+
+def _distance(values: tuple[str, ...], own: tuple[str, ...]) -> int:
+    return sum(value != was for value, was in zip(values, own, strict=True))
+
+
+def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+    """Take the last option back that is not as it was; the rule for repeated matches, which comes last, seldom makes a difference."""
+    at = max(index for index, (value, was) in enumerate(zip(values, own, strict=True)) if value != was)
+    return (*values[:at], own[at], *values[at + 1 :])
+
+
+def _state(
+    variants: Variants,
+    values: tuple[str, ...],
+    known: Mapping[tuple[str, ...], Mapping[str, Any]],
+    run: Mapping[str, Any],
+    untouched: pa.Table | None,
+) -> dict[str, Any]:
+    """Give the state of what was derived: what only a run could tell is said not to be known."""
+    trace = variants.traces[values]
+    options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
+    # Under another rule that lets it pass, the same pages are there.
+    alike = next((one for one, other in variants.traces.items() if one in known and other.pages is trace.pages), None)
+    state = {**known[alike]} if alike is not None else _derived(trace, untouched)
+    failed = trace.state == StatementState.FAILED
+    differs = [state["steps"][-1]["key"]] if failed else differing_steps(state, run)
+    trial = {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}
+    return {**state, "meta": [[_options(trace), ""]], "options": options, "trial": trial}
+
+
+def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
+    state = explorer_state(trace, untouched)
+    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT}
+    known = trace.state == StatementState.FAILED
+    return {
+        **state,
+        "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
+        "absent": [],
+        "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
+        "no_calls": NO_CALLS,
+    }
+
+
+def _options(trace: Trace) -> str:
+    rule = f", duplicate rule {trace.duplicates}" if trace.kind == "MERGE" else ""
+    return f"{trace.paradigm}, pages of era {trace.era}{rule}."
+
+
+def _handed(trace: Trace) -> str:
+    """Say what the writers would be handed."""
+    rows = len(trace.pages.writers) if trace.pages is not None else 0
+    told = f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
+    unknown = sum(writer < 0 for writer in trace.pages.writers) if trace.pages is not None else 0
+    if not unknown:
+        return f"{told}."
+    return f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known: {_PLACES}."
+
+
+def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) -> str:
+    """Say what is otherwise than in the run."""
+    if state["failed"]:
+        return "The statement would fail at the check for repeated matches. In the run it did not."
+    if not differs:
+        return "Every page is as in the run."
+    names = {step["key"]: step["name"] for step in state["steps"]}
+    said = f"Other than in the run: the pages of {join([names[key] for key in differs])}."
+    rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])
+    return said if rows == before else f"{said} transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
+
+
+def difference(old: Any, new: Any) -> Any:
+    """Give what makes of one JSON value another one; None if they are the same.
+
+    Returns:
+        ``["=", new]`` in place of the whole, ``["{", {name: difference}, [names that are gone]]`` within an object,
+        ``["[", {position: difference}, length]`` within a list.
+
+    >>> difference({"a": [1, 2, 3], "b": 1}, {"a": [1, 5], "b": 1})
+    ['{', {'a': ['[', {'1': ['=', 5]}, 2]}, []]
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        named = {name: difference(old.get(name, _NOTHING), value) for name, value in new.items()}
+        gone = [name for name in old if name not in new]
+        found = {name: one for name, one in named.items() if one is not None}
+        return ["{", found, gone] if found or gone else None
+    if isinstance(old, list) and isinstance(new, list):
+        pairs = ((old[at] if at < len(old) else _NOTHING, value) for at, value in enumerate(new))
+        found = {str(at): one for at, pair in enumerate(pairs) if (one := difference(*pair)) is not None}
+        return ["[", found, len(new)] if found or len(old) != len(new) else None
+    return None if type(old) is type(new) and old == new else ["=", new]
+
+
+_NOTHING: Final = object()
+"""Stands for what is not there: nothing is equal to it."""

@@ -1,0 +1,155 @@
+"""What is derived of other options from a trace is what runs under these options give; where it cannot be derived, a sentence says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from proof.variants import compare
+from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.variants import MOST_ROWS, variants_of
+from rowmerge_nb.trace.trace import Trace
+
+pytestmark = pytest.mark.spark
+
+MERGE = """MERGE INTO {t} t USING (VALUES (1, 5, 'b'), (2, 6, 'a'), (9, 8, 'c'), (8, 8, 'c')) AS s (id, m, place) ON t.id = s.id
+WHEN MATCHED AND s.m = 6 THEN DELETE WHEN MATCHED THEN UPDATE SET n = s.m, place = s.place
+WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.m, s.place)"""
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any) -> Engine:
+    engine = Engine(spark=spark, dialect="extended")
+    rows = "SELECT * FROM (VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')) AS v (id, n, place)"
+    engine.run(f"CREATE TABLE plain AS {rows}")
+    engine.run(f"CREATE TABLE placed WITH (partitioned_by = ARRAY['place']) AS {rows}")
+    engine.run(f"CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS {rows}")
+    return engine
+
+
+def run(engine: Engine, statement: str, **options: Any) -> Trace:
+    return engine.run(statement, rehearse=True, **options).trace
+
+
+def test_random_statements_run_as_it_was_derived(engine: Engine) -> None:
+    summary = compare(engine, range(40), 476, most=2)
+    assert summary.differences == [], summary.differences[0]
+    assert summary.compared > 50
+    assert summary.places > 10 * summary.unknown
+
+
+@pytest.mark.parametrize(
+    ("statement", "choices"),
+    [
+        (MERGE.format(t="placed"), ["paradigm", "era", "duplicates"]),
+        ("UPDATE placed SET n = 0 WHERE id < 3", ["paradigm", "era"]),
+        ("DELETE FROM placed WHERE id < 3", ["era"]),
+        ("DELETE FROM placed WHERE id < 3 RETURNING id", ["era"]),
+        (
+            f"{MERGE.format(t='placed')} WHEN NOT MATCHED BY SOURCE AND t.id > 5 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DO NOTHING",
+            None,
+        ),
+    ],
+)
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_all_options_that_make_a_difference_are_derived(
+    engine: Engine, statement: str, choices: list[str] | None, era: str
+) -> None:
+    variants = variants_of(run(engine, statement, era=era))
+    assert variants.why == ""
+    assert list(variants.choices) == (choices or ["paradigm", "era", "duplicates"])
+    for trace in variants.traces.values():
+        options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
+        ran = run(engine, statement, **options)
+        assert trace.pages is not None
+        assert ran.pages is not None
+        assert (trace.pages.before, trace.pages.after, trace.pages.writers) == (
+            ran.pages.before,
+            ran.pages.after,
+            ran.pages.writers,
+        )
+        assert (trace.count, [w.rows for w in trace.writers]) == (ran.count, [w.rows for w in ran.writers])
+        assert (trace.calls, [writer.fragments for writer in trace.writers]) == ((), [0] * len(trace.writers))
+
+
+def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_shown(engine: Engine) -> None:
+    trace = run(engine, MERGE.format(t="cut"), paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
+    split = variants_of(trace).traces["DELETE_ROW_AND_INSERT_ROW", "documents", "trino"]
+    assert split.pages is not None
+    told = dict(zip(split.pages.after.column("place").to_pylist(), split.pages.writers, strict=True))
+    # Nothing went to the old place of the updated row while it stayed one row.
+    assert told["a"] == -1
+    assert min(told["b"], told["c"]) >= 0
+
+
+def test_another_rule_ends_a_statement_with_the_error_of_a_run(engine: Engine) -> None:
+    twice = MERGE.format(t="plain").replace("(2, 6, 'a')", "(1, 6, 'a')")
+    refused = variants_of(run(engine, twice)).traces["DELETE_ROW_AND_INSERT_ROW", "documents", "standard"]
+    with pytest.raises(RowMergeError) as failed:
+        run(engine, twice, duplicates="standard")
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.message, refused.error.line) == (
+        failed.value.code,
+        failed.value.message,
+        failed.value.line,
+    )
+    assert failed.value.hint is not None
+    assert failed.value.hint.startswith(refused.error.hint or "?")
+    assert (refused.committed, refused.count, refused.writers) == (False, None, ())
+    assert failed.value.result is not None
+    assert "no page back" in variants_of(failed.value.result.trace).why
+
+
+def test_a_saved_trace_has_all_of_it(engine: Engine, tmp_path: Path) -> None:
+    trace = run(engine, MERGE.format(t="placed"))
+    save_trace(trace, tmp_path / "trace.json")
+    again = variants_of(load_trace(tmp_path / "trace.json"))
+    assert [one.pages for one in again.traces.values()] == [one.pages for one in variants_of(trace).traces.values()]
+
+
+def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
+    trace = run(engine, MERGE.format(t="placed"))
+    pages = trace.pages
+    assert pages is not None
+    off = run(engine, MERGE.format(t="placed"), trace="off")
+    for changed, why in (
+        (off, "has not all rows"),
+        (replace(trace, pages=replace(pages, complete=False)), "has not all rows"),
+        (replace(trace, pages=replace(pages, tasks=())), "by an earlier version"),
+        (replace(trace, count=7), "is not what the run has recorded"),
+        (
+            replace(trace, pages=replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))),
+            "is not what the run has recorded",
+        ),
+        (replace(trace, state=StatementState.FAILED), "It failed"),
+        (replace(trace, paradigm="BOTH"), "could not be derived from its rows: 'BOTH'"),
+    ):
+        variants = variants_of(changed)
+        assert (variants.choices, variants.traces) == ({}, {})
+        assert why in variants.why
+    rows = f"SELECT n, n, 'a' FROM UNNEST(sequence(1, {MOST_ROWS + 1})) AS u (n)"
+    many = run(
+        engine,
+        f"MERGE INTO plain t USING ({rows}) AS s (id, m, place) ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.m, s.place)",
+        trace="full",
+    )
+    assert f"more than {MOST_ROWS:,} rows" in variants_of(many).why
+
+
+def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
+    trace = run(engine, MERGE.format(t="placed"))
+    pages = trace.pages
+    assert pages is not None
+    assert pages.witness is not None
+    target = pages.witness.column("target")
+    some = pa.StructArray.from_arrays(target.flatten()[:1], ["id"], mask=target.is_null())
+    at = pages.witness.schema.names.index("target")
+    narrow = pages.witness.set_column(at, "target", some)
+    variants = variants_of(replace(trace, pages=replace(pages, witness=narrow)))
+    assert list(variants.choices) == ["paradigm", "duplicates"]
+    assert variants.why.startswith("The era stays as it was")
