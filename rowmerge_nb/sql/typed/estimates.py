@@ -300,8 +300,9 @@ def _judged(source: Estimate, node: Typed) -> Estimate:
     constant = _constant(node)
     if constant is not None:
         return source if constant.number == 1 else _none(source)
-    rule = _RULES.get(node.name) if isinstance(node, Apply) else None
-    return Estimate() if rule is None or not isinstance(node, Apply) else rule(source, node)
+    if not isinstance(node, Apply) or node.name not in _RULES:
+        return Estimate()
+    return _RULES[node.name](source, node)
 
 
 def _and(source: Estimate, node: Apply) -> Estimate:
