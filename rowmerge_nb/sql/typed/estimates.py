@@ -236,7 +236,7 @@ def _selected(query: q.Selected) -> Estimate:
     _check_parts(query, parts)
     found = Estimate(1.0) if query.source is None else estimated(query.source)
     if query.where is not None:
-        found = filtered(found, query.where)
+        found = _filtered(found, query.where)
     if query.keys is not None or any(isinstance(part, Aggregate) for part in parts):
         found = Estimate(1.0)
     return _limited(_projected(found, query.outputs), query.limit, query.offset)
@@ -291,7 +291,7 @@ def _whole(found: ColumnEstimate) -> ColumnEstimate:
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 
-def filtered(source: Estimate, condition: Typed) -> Estimate:
+def _filtered(source: Estimate, condition: Typed) -> Estimate:
     """Estimate the rows for which a condition is true."""
     return _normal(source if source.rows == 0 or source.is_unknown else _judged(source, condition))
 
@@ -300,8 +300,9 @@ def _judged(source: Estimate, node: Typed) -> Estimate:
     constant = _constant(node)
     if constant is not None:
         return source if constant.number == 1 else _none(source)
-    rule = _RULES.get(node.name) if isinstance(node, Apply) else None
-    return Estimate() if rule is None or not isinstance(node, Apply) else rule(source, node)
+    if not isinstance(node, Apply) or node.name not in _RULES:
+        return Estimate()
+    return _RULES[node.name](source, node)
 
 
 def _and(source: Estimate, node: Apply) -> Estimate:
@@ -311,7 +312,7 @@ def _and(source: Estimate, node: Apply) -> Estimate:
         # Conditions on the same columns narrow each other; those on different ones count as partly independent.
         combined = Estimate()
         for term in group:
-            narrowed = filtered(source if combined.is_unknown else combined, term)
+            narrowed = _filtered(source if combined.is_unknown else combined, term)
             unknown = unknown or narrowed.is_unknown
             combined = combined if narrowed.is_unknown else narrowed
         if not combined.is_unknown:
@@ -354,21 +355,21 @@ def _together(found: Sequence[Estimate]) -> Mapping[Column, ColumnEstimate]:
 
 def _or(source: Estimate, node: Apply) -> Estimate:
     first, *others = node.arguments
-    found = filtered(source, first)
+    found = _filtered(source, first)
     for term in others:
-        both = _added(found, filtered(source, term))
-        found = _capped(_without(both, filtered(found, term)), source)
+        both = _added(found, _filtered(source, term))
+        found = _capped(_without(both, _filtered(found, term)), source)
     return found
 
 
 def _not(source: Estimate, node: Apply) -> Estimate:
     (inner,) = node.arguments
     if isinstance(inner, Apply) and inner.name in _NEGATED:
-        return filtered(source, replace(inner, name=_NEGATED[inner.name]))
+        return _filtered(source, replace(inner, name=_NEGATED[inner.name]))
     if isinstance(inner, Apply) and inner.name in {"and", "or"}:
         turned = tuple(Apply(inner.type, "not", (argument,)) for argument in inner.arguments)
-        return filtered(source, replace(inner, name="or" if inner.name == "and" else "and", arguments=turned))
-    return _without(source, filtered(source, inner))
+        return _filtered(source, replace(inner, name="or" if inner.name == "and" else "and", arguments=turned))
+    return _without(source, _filtered(source, inner))
 
 
 def _is_null(source: Estimate, node: Apply) -> Estimate:
@@ -411,7 +412,7 @@ def _listed(source: Estimate, value: Typed, equal: Sequence[Estimate]) -> Estima
 def _compared(source: Estimate, node: Apply) -> Estimate:
     left, right = node.arguments
     if isinstance(left, Column) and left == right:
-        return filtered(source, Apply(node.type, "is null", (left,), True))
+        return _filtered(source, Apply(node.type, "is null", (left,), True))
     if _constant(left) is not None or (_bare(left) is None and _bare(right) is not None):
         return _against(source, right, left, _FLIPPED[node.name])
     return _against(source, left, right, node.name)

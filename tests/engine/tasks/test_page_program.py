@@ -74,10 +74,23 @@ def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from
 @pytest.mark.parametrize(
     ("pattern", "is_read"),
     [
-        *((pattern, True) for pattern in (r"^a+?b{2,3}$", "a|b$", r"[^\w-]\.", "(?:a(b))c", r"[\s,;]", r"é\D")),
+        *((pattern, True) for pattern in (r"^a+?b{2,3}$", "a|b$", r"[^\w-]\.", "(?:a(b))c", r"[\s,;]", r"é\D", r"\Aa\z", r"a\Z")),
         *(
             (pattern, False)
-            for pattern in (r"a$b", "(a$)", r"\bword", r"(a)\1", "(a*)*", "a++", "(?i)a", "[a[b]]", "[a&&b]", "a{2000}", r"\p{L}")
+            for pattern in (
+                r"a$b",
+                "(a$)",
+                r"a\Zb",
+                r"\bword",
+                r"(a)\1",
+                "(a*)*",
+                "a++",
+                "(?i)a",
+                "[a[b]]",
+                "[a&&b]",
+                "a{2000}",
+                r"\p{L}",
+            )
         ),
         *((pattern, False) for pattern in ("(", "a)", "[b-a]", "*a", "[]", "a{3,1}", r"\x41", "[a", "\\")),
     ],
