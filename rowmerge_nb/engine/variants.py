@@ -122,10 +122,8 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
 
 def _has_old_rows(pages: PageSample) -> bool:
     """Tell whether the old values of rows to delete are there, if there are such rows."""
-    assert pages.witness is not None
     operations = pages.before.column(pages.layout.before.merge_row).flatten()[pages.layout.merge_row.operation]
-    whole = "target" in pages.witness.schema.names and pages.witness.schema.field("target").type.num_fields
-    return whole == pages.layout.column_count or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
+    return _has_whole_targets(pages) or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
 
 
 def _same(derived: Trace, trace: Trace) -> bool:

@@ -715,3 +715,10 @@ def test_thirty_rows_under_all_options_are_a_small_state(engine: Engine) -> None
     size = len(json.dumps({**state, "otherwise": otherwise(state, variants)}))
     assert len(state["rows"]) == 30
     assert size < 200_000
+
+
+def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> None:
+    state = explorer_state(engine.run(MERGE, rehearse=True, era="current").trace)
+    assert any("I" in writer["rows"] for writer in state["writers"])
+    for writer in state["writers"]:
+        assert sum(int(part.split()[1]) for part in writer["rows"].split(", ")) == len(writer["page"])

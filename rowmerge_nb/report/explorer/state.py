@@ -23,6 +23,7 @@ from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, journeys_of, told_journeys
+from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -409,11 +410,10 @@ def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
     found = []
     for writer in trace.writers:
         page = pages.get(writer.writer)
-        letters = {Operation(operation).letter: rows for operation, rows in writer.rows.items()}
         found.append(
             {
                 "number": writer.writer,
-                "rows": ", ".join(f"{letter} {number(rows)}" for letter, rows in letters.items()),
+                "rows": operation_letters(writer.rows),
                 "fragments": writer.fragments,
                 "bytes": writer.fragment_bytes,
                 "channels": channels,
