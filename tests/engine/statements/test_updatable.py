@@ -304,6 +304,11 @@ def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_wi
     assert caught.value.code == "SUBQUERY_MULTIPLE_ROWS"
 
 
+def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_splits(hive: Engine) -> None:
+    assert hive.run("UPDATE h SET val = (SELECT random())").count == 6
+    assert len(hive.table("h").column("val").unique()) == 1
+
+
 @pytest.mark.parametrize(
     ("sql", "node"),
     [
