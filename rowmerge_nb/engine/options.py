@@ -78,7 +78,7 @@ class Options:
         paradigm: the row change paradigm to use, for connectors that have both; None for the table's own.
         era: whose page layout: ``documents`` or ``current``.
         duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
-        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+        dialect: ``trino``, or ``extended`` for forms that other engines or later releases have, and Trino 476 refuses.
         flow: how UPDATE and DELETE are executed: ``merge``, by the machinery of MERGE, or ``updatable``, by the older flow in which the
             page source of a split changes the rows that it has read.
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
