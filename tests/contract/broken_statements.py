@@ -78,7 +78,7 @@ class Needy(MemoryMetadata):
 
 class TestFinishMergeNeedsAFragment(Kit):
     parts = {"metadata": Needy}
-    caught_by = {"a_merge_without_fragments_changes_nothing"}
+    caught_by = {"a_merge_without_fragments_changes_nothing", "new_columns_come_without_rows_too"}
 
 
 class Rowless(MemoryMetadata):
@@ -134,6 +134,7 @@ class TestTheLastToCommitWins(Kit):
         "a_row_that_is_deleted_meanwhile_is_not_brought_back",
         "of_two_updates_by_page_sources_none_is_lost",
         "a_version_is_not_put_back_over_a_change",
+        "columns_that_were_altered_meanwhile_are_a_conflict",
     }
 
 
