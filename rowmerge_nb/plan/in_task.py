@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
-from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
+from rowmerge_nb.sql.typed.queries import subqueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,11 +69,14 @@ def _in_many_tasks(join: Join, source: int | None, settings: RuleSettings) -> Ph
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
         return PhysicalForm(partitioned="nobody knows how large the source is")
+    read = without_mark(join.right)
+    if isinstance(read, Source) and read.tree is not None and any(query.kind != "scalar" for query in subqueries(read.tree)):
+        # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.
+        return PhysicalForm(partitioned="the source is a query with IN or EXISTS, which is made once only so")
     size, most = source * _width_of(join.right), settings.source_bytes
     packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
     if size <= packed:
         return PhysicalForm(many_tasks=True)
-    read = without_mark(join.right)
     if most is None or not isinstance(read, TableScan) or not read.table.is_read_by_tasks():
         said = "not sent to every task", packed, "packed_bytes" if packed == settings.packed_bytes else "source_bytes"
     elif size > most:

@@ -6,14 +6,16 @@ references only. Columns are `rowmerge_nb.sql.typed.expressions.Column`, by thei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
+from rowmerge_nb.sql.typed.expressions import Sort, Subquery, Typed, walk
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.spi.metadata import ColumnStatistics
-    from rowmerge_nb.sql.typed.expressions import Column, Sort, Typed
+    from rowmerge_nb.sql.typed.expressions import Column
 
 __all__ = [
     "Coerced",
@@ -26,6 +28,7 @@ __all__ = [
     "SetOperated",
     "Unnested",
     "Valued",
+    "subqueries",
 ]
 
 
@@ -170,3 +173,19 @@ class Coerced:
 
 
 Query: TypeAlias = Scanned | Valued | Unnested | Generated | Joined | Selected | SetOperated | Ordered | Coerced
+_NODES = (Scanned, Valued, Unnested, Generated, Joined, Selected, SetOperated, Ordered, Coerced, Sort)
+
+
+def subqueries(query: Query) -> Iterator[Subquery]:
+    """Give the subqueries in a query's expressions, and those in the queries that it is made of and in theirs."""
+    waiting: list[object] = [query]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Typed):
+            found = [inner for inner in walk(part) if isinstance(inner, Subquery)]
+            yield from found
+            waiting.extend(inner.query for inner in found)
+        elif isinstance(part, tuple):
+            waiting.extend(part)
+        elif isinstance(part, _NODES):
+            waiting.extend(getattr(part, field.name) for field in fields(part))

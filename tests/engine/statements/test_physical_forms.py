@@ -63,6 +63,8 @@ MERGES = {
     "rest of ON": "MERGE INTO t USING s ON t.id = s.id AND t.x <> 2.5 AND s.v IS NOT NULL WHEN MATCHED THEN DELETE",
     "a query": "MERGE INTO t USING (SELECT id, max(v) AS v FROM s GROUP BY id) q ON t.id = q.id WHEN MATCHED THEN UPDATE SET v = q.v "
     "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
+    "a query with a list": "MERGE INTO t USING (SELECT id, v FROM s WHERE 7 NOT IN (SELECT v FROM s WHERE v > 0) OR id IN (SELECT id FROM t)) q "
+    "ON t.id = q.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
     "values": "MERGE INTO t USING (VALUES (2, 'x'), (77, NULL)) AS q (id, p) ON q.id = t.id WHEN MATCHED THEN UPDATE SET part = q.p "
     "WHEN NOT MATCHED THEN INSERT (id, part) VALUES (q.id, q.p)",
     "by source": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 10 THEN UPDATE SET v = -1 "
@@ -159,6 +161,14 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
     said = f"{SAID['by keys']}: the source, about 0 MiB, is not read by every task: that is done up to 0 MiB (source_bytes)"
     assert said in text
     assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
+
+
+def test_rows_that_spark_would_make_anew_for_another_stage_go_by_their_keys(spark: Any) -> None:
+    engine = made(spark, "many tasks")
+    statement = "EXPLAIN MERGE INTO t USING ({}) q ON t.id = q.id WHEN MATCHED THEN DELETE"
+    text = str(engine.run(statement.format("SELECT id FROM (SELECT * FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.id = s.id))")))
+    assert f"{SAID['by keys']}: the source is a query with IN or EXISTS" in text
+    assert str(SAID["many tasks"]) in str(engine.run(statement.format("SELECT id FROM s WHERE v < (SELECT max(v) FROM s)")))
 
 
 @pytest.mark.parametrize("source", ["s", "arrow s", "(SELECT * FROM s) s", "spark_frame s", "unpinned s"])
