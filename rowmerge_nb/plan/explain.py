@@ -39,6 +39,7 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.nodes import (
     BranchRecord,
+    ExchangeFacts,
     JoinFacts,
     JoinType,
     MarkDistinctFacts,
@@ -366,6 +367,8 @@ def _facts(node: PlanNode) -> NodeFacts | None:
         return MarkDistinctFacts(node.exchange)
     if isinstance(node, MergeProcessor):
         return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
+    if isinstance(node, Exchange):
+        return ExchangeFacts(node.inserts, node.others)
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 

@@ -450,7 +450,8 @@ class Exchange(PlanNode):
         update_layout: the place of deleted and updated rows, by row id; None falls back to the insert layout (documents) or
             spreads them evenly (current era).
         era: decides that fall-back.
-        text: the arguments for readers: ``insert = hash(address)``.
+        inserts: what places inserted rows, for readers: ``hash(address)``.
+        others: what places deleted and updated rows; ``""`` where the insert layout does.
     """
 
     meaning: ClassVar[str] = "Sends each row to the writer that is responsible for its partition or bucket."
@@ -458,7 +459,13 @@ class Exchange(PlanNode):
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
     era: Era
-    text: str
+    inserts: str
+    others: str = ""
+
+    @property
+    def text(self) -> str:
+        """Both in one text: ``insert = hash(address), update = ROUND_ROBIN``."""
+        return f"insert = {self.inserts}" + (f", update = {self.others}" if self.others else "")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 6"
+FORMAT: Final = "rowmerge_nb trace 7"
+_SIXTH: Final = "rowmerge_nb trace 6"
 _FIFTH: Final = "rowmerge_nb trace 5"
 _FOURTH: Final = "rowmerge_nb trace 4"
 _THIRD: Final = "rowmerge_nb trace 3"
@@ -46,6 +47,16 @@ def of_present_format(content: Any) -> Any:
                 value = step(value)
             return value
     return content.get(FORMAT)
+
+
+def _without_what_came_seventh(value: Any) -> Any:
+    """Nothing was told of how an exchange found the writers of rows."""
+    trace = _fields(value, "Trace")
+    for sample in (trace.get("pages"), _fields(trace.get("asked"), "AskedRows").get("pages")):
+        pages = _fields(sample, "PageSample")
+        if pages:
+            pages["placement"] = None
+    return value
 
 
 def _without_what_came_sixth(value: Any) -> Any:
@@ -318,6 +329,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_THIRD, _without_versions_and_near),
     (_FOURTH, _without_what_came_fifth),
     (_FIFTH, _without_what_came_sixth),
+    (_SIXTH, _without_what_came_seventh),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {

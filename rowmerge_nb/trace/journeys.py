@@ -286,6 +286,7 @@ def _rows_of(pages: PageSample, order: list[int]) -> PageSample:
         writers=tuple(pages.writers[row] for row in after),
         witness=None if pages.witness is None else pages.witness.take(rows),
         truths=None if pages.truths is None else pages.truths.take(rows),
+        placement=pages.placement and replace(pages.placement, numbers=tuple(pages.placement.numbers[row] for row in after)),
     )
 
 

@@ -12,6 +12,7 @@ from rowmerge_nb.words import KnownRows
 
 __all__ = [
     "BranchRecord",
+    "ExchangeFacts",
     "JoinFacts",
     "JoinType",
     "MarkDistinctFacts",
@@ -117,13 +118,26 @@ class ProcessorFacts:
 
 
 @dataclass(frozen=True)
+class ExchangeFacts:
+    """What is known of the exchange in front of the writers.
+
+    Args:
+        inserts: what places inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or what the connector calls its function.
+        others: what places deleted and updated rows; ``""`` where they have no layout of their own, and inserted rows' places them.
+    """
+
+    inserts: str
+    others: str
+
+
+@dataclass(frozen=True)
 class WriterFacts:
     """What is known of a MergeWriter: whether it runs in one pass with what is below of it."""
 
     fused: bool
 
 
-NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | WriterFacts
+NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | ExchangeFacts | WriterFacts
 """What reports and drawings ask of single kinds of nodes."""
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "MatchedRow",
     "NoticeRecord",
     "PageSample",
+    "Placement",
     "StoredSample",
     "Term",
     "Trace",
@@ -132,6 +133,28 @@ class ClauseRecord:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """How an exchange found the writer of each sampled row: the writer's number is the row's, modulo how many writers there are.
+
+    Args:
+        writers: among how many it chose; those that get no row are counted.
+        numbers: per row of `PageSample.after` the engine's hash, or the bucket that the connector's function has given; where rows are spread
+            evenly, the number of the run that they are in.
+
+    >>> Placement(2, (-3, 4)).chosen
+    (1, 0)
+    """
+
+    writers: int
+    numbers: tuple[int, ...]
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """Per row the writer that it went to."""
+        return tuple(number % self.writers for number in self.numbers)
+
+
+@dataclass(frozen=True)
 class PageSample:
     """Rows of the page before ``transform_page``, and what became of each.
 
@@ -150,6 +173,7 @@ class PageSample:
         truths: per row of ``before`` what its conditions came to: a text channel for each, ``on`` or the clause's number, with a letter
             for the condition and each of its parts (`Term.walk`): ``t`` true, ``f`` false, ``u`` unknown, ``e`` it cannot be computed,
             ``?`` not known. NULL where the condition was not asked for the row. None where rows do not carry both sides' values.
+        placement: how the rows of ``after`` found their writers; None without an exchange.
     """
 
     before: pa.RecordBatch
@@ -163,6 +187,7 @@ class PageSample:
     layout: PageLayout
     transformed: bool = True
     truths: pa.RecordBatch | None = None
+    placement: Placement | None = None
 
     @property
     def row_ids(self) -> pa.Array:

@@ -227,7 +227,7 @@ def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Call
         made = run.lowering = context()
         table = run.collect(made.spark, lowered(made), made.partitions)
         fragments, records = fragments_and_records(table)
-    run.account = sum_up(records)
+    run.account = sum_up(records, made.writers)
     run.shown = made.target, made.source
     if run.account.errors:
         raise run.account.errors[0]
