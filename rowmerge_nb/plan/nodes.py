@@ -386,7 +386,10 @@ class MarkDistinct(PlanNode):
         exchange: rows are first redistributed by unique_id; False where all matches of a target row are in one task anyway.
     """
 
-    meaning: ClassVar[str] = "Marks rows whose target row and WHEN clause occur more than once."
+    meaning: ClassVar[str] = (
+        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that comes more than once (in pages of era current all "
+        "but the first): one WHEN clause, or none, has a target row twice. Rows without a target row have no unique_id and are exempt."
+    )
     source: PlanNode
     keys: tuple[Symbol, ...]
     marker: Symbol
@@ -402,7 +405,7 @@ class DuplicateCheck(PlanNode):
         idle: the case numbers of DO NOTHING clauses, which change no row.
     """
 
-    meaning: ClassVar[str] = "Fails the statement if one target row was matched more than once."
+    meaning: ClassVar[str] = "Fails the statement where a target row is matched more than once in a way that the rule forbids."
     source: PlanNode
     rule: RepeatedMatches = RepeatedMatches.TRINO
     idle: tuple[int, ...] = ()
