@@ -225,7 +225,7 @@ def page_sample(setup: Setup) -> PageSample:
 def _numbers(after: Sequence[Sequence[Any]], chosen: Sequence[int], writers: int) -> Iterator[int]:
     """Make numbers by which rows find the writers that they have."""
     for row, writer in zip(after, chosen, strict=True):
-        number = 1_000_003 * sum(map(ord, str(row[2]))) ** 4
+        number = 1_000_003 * sum(map(ord, str(row[2]))) ** 4 % 2**62
         yield number - number % writers + writer
 
 

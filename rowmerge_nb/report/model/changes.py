@@ -164,15 +164,21 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 def _sizes(trace: Trace, known: list[int], untouched: int | None) -> str:
     """Show that the rows before and those after are made of the same parts."""
     inserted, updated, deleted = known
-    if untouched is None or trace.rows_after is None:
+    if untouched is None or trace.rows_after is None or not any(known):
         return ""
     before, after = untouched + updated + deleted, untouched + updated + inserted
     if (before, after) != (trace.rows_before, trace.rows_after):
         # Where two clauses have changed a row, its changes are more than the rows.
         return ""
-    kept = [f"{number(untouched)} unchanged"] + [f"{number(updated)} updated"] * bool(updated)
-    sums = [[*kept, *([f"{number(rows)} {word}"] * bool(rows))] for rows, word in ((deleted, "deleted"), (inserted, "inserted"))]
-    return f"{plural(before, 'row')} before: {' + '.join(sums[0])}. {plural(after, 'row')} after: {' + '.join(sums[1])}."
+    kept = [(untouched, "unchanged"), (updated, "updated")]
+    old, new = _sum([*kept, (deleted, "deleted")]), _sum([*kept, (inserted, "inserted")])
+    return f"{plural(before, 'row')} before{old}. {plural(after, 'row')} after{new}."
+
+
+def _sum(parts: list[tuple[int, str]]) -> str:
+    """Write a sum without what is nothing."""
+    told = " + ".join(f"{number(rows)} {word}" for rows, word in parts if rows)
+    return f": {told}" if told else ""
 
 
 def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:

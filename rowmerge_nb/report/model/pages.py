@@ -270,7 +270,8 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
         yield other
     current = "" if trace.era != Era.CURRENT else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
     null = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
-    yield f"operation: 1 INSERT, 2 DELETE, 3 UPDATE{current}; case_number: the clause. Both are {null} where none fires."
+    clause = f"; case_number: the clause. Both are {null} where none fires." if trace.kind == "MERGE" else "."
+    yield f"operation: 1 INSERT, 2 DELETE, 3 UPDATE{current}{clause}"
 
 
 def _channels(trace: Trace) -> Channels | None:

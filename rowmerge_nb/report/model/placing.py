@@ -68,7 +68,7 @@ def other_paradigm(trace: Trace) -> str:
     if counts and counts.get("U", 0) == 0:
         return f"By {other} as many rows would leave, since none is updated.{known}"
     shape = "stay one row, operation 3 with all columns" if other == CHANGE_ONLY else "be two rows, a DELETE and an INSERT"
-    return f"By {other} an UPDATE would {shape}{_as_rows(trace, counts)}{_going(trace, other)}.{known}"
+    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{known}"
 
 
 def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
@@ -89,10 +89,10 @@ def _going(trace: Trace, other: str) -> str:
     if exchange is None:
         return ""
     if other == DELETE_AND_INSERT:
-        return ", each half to the writer of its own place"
+        return ", each for the writer of its own place"
     if exchange.others == EVENLY:
-        return ", an UPDATE to any of these"
-    return f", an UPDATE by {exchange.others or f'{exchange.inserts} of its new values'}"
+        return ", which may go to any writer"
+    return f", which goes by {exchange.others or f'{exchange.inserts} of its new values'}"
 
 
 def passage(trace: Trace, before: int, after: int) -> str:

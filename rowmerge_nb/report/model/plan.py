@@ -338,7 +338,7 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
         return [f"{'delete_rows' if record.kind == 'DeleteRows' else 'update_rows'}, on the page source that read the rows"]
     if record.kind == "Exchange":
         exchange = exchange_of(trace)
-        by_old = trace.kind != "INSERT" and exchange is not None and not exchange.others
+        by_old = exchange is not None and not exchange.others and bool({"D", "U"} & operation_counts(trace).keys())
         return ["a row to delete goes by its old values"] if by_old else []
     if record.kind == "TableFinish":
         return _count_notes(trace)
