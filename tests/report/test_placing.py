@@ -45,8 +45,10 @@ def test_without_an_exchange_there_are_no_such_numbers() -> None:
     [
         (
             ExchangeFacts("hash(address)", ""),
-            "A row goes to writer hash(address) mod 2: an INSERT by the new values, a DELETE by the old values, which its row keeps for that "
-            "(there is no update layout).",
+            (
+                "A row goes to writer hash(address) mod 2: an INSERT by the new values, a DELETE by the old values, which its row keeps for that "
+                "(there is no update layout)."
+            ),
         ),
         (
             ExchangeFacts("bucket(customer)", "bucket(row_id)"),
@@ -72,24 +74,32 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
     [
         (
             merge_trace(),
-            "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which goes by hash(address) of its new "
-            "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. Connector memory has both: "
-            "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it.",
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which goes by hash(address) of its new "
+                "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. Connector memory has both: "
+                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
+            ),
         ),
         (
             merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
-            "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE and an INSERT, each for the writer of its own place: 9 rows "
-            "(D 4, I 5) would leave and reach the writers, not 6. Connector sqlite works by CHANGE_ONLY_UPDATED_COLUMNS only.",
+            (
+                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE and an INSERT, each for the writer of its own place: 9 rows "
+                "(D 4, I 5) would leave and reach the writers, not 6. Connector sqlite works by CHANGE_ONLY_UPDATED_COLUMNS only."
+            ),
         ),
         (
             merge_trace(Setup(era="current"), connector=""),
-            "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which may go to any writer: 6 rows "
-            "(D 1, U 3, I 2) would leave and reach the writers, not 9.",
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which may go to any writer: 6 rows "
+                "(D 1, U 3, I 2) would leave and reach the writers, not 9."
+            ),
         ),
         (
             explain_trace(Setup(redistribution=())),
-            "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. Connector memory has both: "
-            "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it.",
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. Connector memory has both: "
+                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
+            ),
         ),
         (
             merge_trace(Setup(rows=()), connector=""),
