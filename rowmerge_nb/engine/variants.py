@@ -25,7 +25,7 @@ from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import ExchangeFacts
-from rowmerge_nb.trace.trace import ErrorRecord, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.trace.trace import ErrorRecord, PageSample, Placement, StoredSample, WriterRecord
 from rowmerge_nb.trace.variants import Variants
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
     else:
         after, produced = before, pages.produced
     made = replace(pages, before=before, after=after, produced=produced, writers=(), total_after=after.num_rows, layout=layout)
-    made = replace(made, writers=_writers(trace, pages, made))
+    made = _placed(trace, pages, made)
     writers, stored = _stored(made)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
     return replace(
@@ -314,7 +314,7 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
         trace,
         state=StatementState.FAILED,
         error=ErrorRecord(DuplicateMatchError.default_code, MESSAGE, line, None, 0, hint, "DuplicateCheck"),
-        pages=replace(pages, after=empty, produced=(0,) * pages.before.num_rows, writers=(), total_after=0),
+        pages=replace(pages, after=empty, produced=(0,) * pages.before.num_rows, writers=(), total_after=0, placement=None),
         duplicate_groups=groups,
         writers=(),
         stored=(),
@@ -343,30 +343,33 @@ class _SeenPlaces(BucketFunction):
         return pa.array([self.writers.get(text) for text in _texts(page.columns)], pa.int32())
 
 
-def _writers(trace: Trace, run: PageSample, made: PageSample) -> tuple[int, ...]:
-    """Say to which writer each row would go; -1 where the run does not tell."""
+def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
+    """Say to which writer each row would go, -1 where the run does not tell, and by what number."""
     exchange = next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
     if exchange is None:
-        return _writers_of_tasks(run, made)
-    if trace.spread is None:
-        return tuple([_UNKNOWN] * int(made.after.num_rows))
+        return replace(made, writers=_writers_of_tasks(run, made))
+    if run.placement is None:
+        return replace(made, writers=(_UNKNOWN,) * made.after.num_rows)
     page, layout = made.after, made.layout
     columns, row_id = layout.redistribution_columns, layout.after.row_id
     # Without an update layout all rows go by the insert layout, as the documents have it, or today the inserted ones alone.
-    alike = not exchange.updates and run.layout.era is Era.DOCUMENTS
-    inserts = _destination(exchange.inserts, run, columns, _inserted(run) | alike, columns)
-    if exchange.updates:
-        updates = _destination(exchange.updates, run, (run.layout.after.row_id,), ~_inserted(run), (row_id,))
+    alike = not exchange.update_rule and run.layout.era is Era.DOCUMENTS
+    inserts = _destination(exchange.insert_rule, run, columns, _inserted(run) | alike, columns)
+    if exchange.update_rule:
+        updates = _destination(exchange.update_rule, run, (run.layout.after.row_id,), ~_inserted(run), (row_id,))
     else:
         updates = inserts if layout.era is Era.DOCUMENTS else Destination(even=True)
     buckets = Placing(inserts, updates).buckets(page, layout, 0)
-    by_row_id = row_id if exchange.updates else None
-    writers = places_of(page, buckets, columns, by_row_id, layout.after.operation) % trace.spread
+    by_row_id = row_id if exchange.update_rule else None
+    numbers = places_of(page, buckets, columns, by_row_id, layout.after.operation)
+    count = run.placement.writers
     # What a function of the connector's decides is known of places that the run has shown.
     by_function = np.where(_inserted(made), inserts.function is not None, updates.function is not None)
     unknown = by_function & buckets.is_null().to_numpy(zero_copy_only=False)
-    known: list[int] = np.where(unknown, _UNKNOWN, writers).tolist()
-    return tuple(known)
+    known: list[int] = np.where(unknown, _UNKNOWN, numbers % count).tolist()
+    # The number that a function gives is not known, only the writer that it has led to.
+    placement = None if by_function.any() else Placement(count, tuple(numbers.tolist()))
+    return replace(made, writers=tuple(known), placement=placement)
 
 
 def _destination(

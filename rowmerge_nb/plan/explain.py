@@ -383,7 +383,8 @@ def _facts(node: PlanNode) -> NodeFacts | None:
     if isinstance(node, MergeProcessor):
         return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
     if isinstance(node, Exchange):
-        return ExchangeFacts(_placed_by(node.insert_layout), _placed_by(node.update_layout))
+        kinds = (_placed_by(node.insert_layout), _placed_by(node.update_layout))
+        return ExchangeFacts(node.inserts, node.others, *kinds)
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 

@@ -421,7 +421,10 @@ class MarkDistinct(PlanNode):
         exchange: rows are first redistributed by unique_id; False where all matches of a target row are in one task anyway.
     """
 
-    meaning: ClassVar[str] = "Marks rows whose target row and WHEN clause occur more than once."
+    meaning: ClassVar[str] = (
+        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that comes more than once (in pages of era current all "
+        "but the first): one WHEN clause, or none, has a target row twice. Rows without a target row have no unique_id and are exempt."
+    )
     source: PlanNode
     keys: tuple[Symbol, ...]
     marker: Symbol
@@ -437,7 +440,7 @@ class DuplicateCheck(PlanNode):
         idle: the case numbers of DO NOTHING clauses, which change no row.
     """
 
-    meaning: ClassVar[str] = "Fails the statement if one target row was matched more than once."
+    meaning: ClassVar[str] = "Fails the statement where a target row is matched more than once in a way that the rule forbids."
     source: PlanNode
     rule: RepeatedMatches = RepeatedMatches.TRINO
     idle: tuple[int, ...] = ()
@@ -485,7 +488,8 @@ class Exchange(PlanNode):
         update_layout: the place of deleted and updated rows, by row id; None falls back to the insert layout (documents) or
             spreads them evenly (current era).
         era: decides that fall-back.
-        text: the arguments for readers: ``insert = hash(address)``.
+        inserts: what places inserted rows, for readers: ``hash(address)``.
+        others: what places deleted and updated rows; ``""`` where the insert layout does.
     """
 
     meaning: ClassVar[str] = "Sends each row to the writer that is responsible for its partition or bucket."
@@ -493,7 +497,13 @@ class Exchange(PlanNode):
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
     era: Era
-    text: str
+    inserts: str
+    others: str = ""
+
+    @property
+    def text(self) -> str:
+        """Both in one text: ``insert = hash(address), update = ROUND_ROBIN``."""
+        return f"insert = {self.inserts}" + (f", update = {self.others}" if self.others else "")
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def plan_insert(
             insert_layout=layout,
             update_layout=None,
             era=Era.DOCUMENTS,
-            text=f"insert = {_layout_text(layout)}",
+            inserts=_layout_text(layout),
         )
     writer = TableWriter(
         id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns, layout=layout
@@ -316,11 +316,7 @@ class RowChangePlanner:
         insert, update = self.facts.insert_layout, self.facts.update_layout
         if insert is None and update is None:
             return processor
-        layouts = f"insert = {_layout_text(insert)}"
-        if update is not None:
-            layouts += f", update = {_layout_text(update)}"
-        elif self.era is Era.CURRENT:
-            layouts += ", update = ROUND_ROBIN"
+        others = _layout_text(update) if update is not None or self.era is Era.CURRENT else ""
         return Exchange(
             id=next(self.ids),
             outputs=processor.outputs,
@@ -328,7 +324,8 @@ class RowChangePlanner:
             insert_layout=insert,
             update_layout=update,
             era=self.era,
-            text=layouts,
+            inserts=_layout_text(insert),
+            others=others,
         )
 
     def write(self, source: PlanNode) -> MergeWriter:

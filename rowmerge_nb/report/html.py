@@ -49,6 +49,8 @@ _TAGS: Final = re.compile(r"<([a-z]+)")
 _FOLDED: Final = frozenset({"stored", "calls", "journeys"})
 _OPEN: Final = "diff"
 """The fold that is open by itself: what readers ask first is which rows were changed."""
+_FEW: Final = 10
+"""So few journeys are open by themselves as well."""
 
 
 @dataclass(frozen=True)
@@ -198,14 +200,17 @@ def _fragment(
 
     environment = _environment()
     prefix = _prefix(f"{report.state} {report.statement}", number)
-    parts = []
-    for part in parts_to_show(report, show):
+    parts: list[str] = []
+    shown = parts_to_show(report, show)
+    for part in shown:
         context: dict[str, Any] = {
             "report": report,
             "verdicts": report.verdicts,
             "timings": timings,
             "first_line": first_line,
-            "open": part == _OPEN or (show is not None and part in _FOLDED),
+            # Rows that took no part stand among the unchanged ones already.
+            "listed": "diff" in shown and report.diff is not None and bool(report.diff.same),
+            "open": part == _OPEN or (show is not None and part in _FOLDED) or (part == "journeys" and _is_short(report)),
         }
         context |= _drawings(report, part, prefix)
         if report.failure is not None and part == "outcome":
@@ -216,6 +221,10 @@ def _fragment(
         parts.append(Markup(environment.get_template("absent.html.j2").render(sentences=absent)))  # noqa: S704 - as above
     text = render_text(report, show=show, timings=timings, first_line=first_line)
     return _wrap(prefix, text, parts, styled=styled)
+
+
+def _is_short(report: Report) -> bool:
+    return report.journeys is not None and len(report.journeys.rows) <= _FEW
 
 
 def _wrap(prefix: str, text: str, parts: Sequence[str], *, styled: bool = True) -> str:

@@ -13,7 +13,7 @@ from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import by_operation, phrase_text
 from rowmerge_nb.report.words.values import Cell, cell
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +50,9 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     >>> print(render_text(build_report(trace)))
     5 rows inserted into accounts.
     """
+    shown = parts_to_show(report, show)
+    # Rows that took no part stand among the unchanged ones already.
+    listed = "diff" in shown and report.diff is not None and bool(report.diff.same)
     writers = {
         "check": lambda: _check(report),
         "clauses": lambda: _clauses(report, first_line),
@@ -58,12 +61,12 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "stored": lambda: _stored(report),
         "calls": lambda: _calls(report, timings),
         "diff": lambda: diff_lines(report),
-        "journeys": lambda: _journeys(report),
+        "journeys": lambda: _journeys(report, listed=listed),
         "near": lambda: _near(report),
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
-    blocks += [writers[part]() for part in parts_to_show(report, show) if part != "outcome"]
+    blocks += [writers[part]() for part in shown if part != "outcome"]
     blocks += [textwrap.wrap(sentence, WIDTH) for sentence in missing_parts(report, show)]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
 
@@ -126,6 +129,8 @@ def _plan(report: Report) -> list[str]:
         return []
     lines: list[str] = []
     _tree(plan, plan.operators[0], "", "", lines)
+    if plan.repeated:
+        lines += ["", *textwrap.wrap(f"Trino and the SQL standard: {plan.repeated}", WIDTH)]
     return lines
 
 
@@ -218,10 +223,11 @@ def _ledger(pages: Pages) -> list[str]:
     columns = pages.channels.columns
     picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
     names = [columns[i].name for i in picked]
-    grid = [[pages.row_word, "operation", "row_id", *names, "from update", "writer"]]
+    placed = bool(pages.number_head)
+    grid = [[pages.row_word, "operation", "row_id", *names, "from update", *([pages.number_head] * placed), pages.writer_head]]
     for row in pages.rows:
-        grid += _ledger_lines(row, picked)
-    right = {2, len(names) + 3, len(names) + 4} | {at for at, i in enumerate(picked, 3) if columns[i].right}
+        grid += _ledger_lines(row, picked, placed)
+    right = {2, *(len(names) + at for at in (3, 4, 5))} | {at for at, i in enumerate(picked, 3) if columns[i].right}
     lines = columns_of(grid, right=right)
     if pages.sample:
         lines.append(pages.sample)
@@ -240,17 +246,25 @@ def _pick(count: int, first: list[int]) -> list[int]:
     return sorted(list(order)[:_MOST_COLUMNS])
 
 
-def _ledger_lines(row: LedgerRow, picked: list[int]) -> list[list[str]]:
+def _ledger_lines(row: LedgerRow, picked: list[int], placed: bool) -> list[list[str]]:
     name = " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
     lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
-    lines += [_after_line(half, picked) for half in row.after] or [["", "→ dropped"]]
+    lines += [_after_line(half, picked, placed) for half in row.after] or [["", "→ dropped"]]
     return lines
 
 
-def _after_line(half: AfterRow, picked: list[int]) -> list[str]:
+def _after_line(half: AfterRow, picked: list[int], placed: bool) -> list[str]:
     writer = "" if half.writer is None else str(half.writer)
     values = [half.columns[i].text for i in picked]
-    return ["", f"→ {half.letter} {half.code}", half.row_id.text, *values, half.insert_from_update.text, writer]
+    return [
+        "",
+        f"→ {half.letter} {half.code}",
+        half.row_id.text,
+        *values,
+        half.insert_from_update.text,
+        *([half.number] * placed),
+        writer,
+    ]
 
 
 def _stored(report: Report) -> list[str]:
@@ -296,32 +310,40 @@ def diff_lines(report: Report) -> list[str]:
     redistribution = _redistribution(report.pages) if report.pages is not None else set()
     picked = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed])
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
-    if not diff.rows:
-        return lines
+    sizes = textwrap.wrap(diff.sizes, WIDTH)
+    if not diff.rows and not diff.same:
+        return [*lines, *sizes]
     grid = [["", *(diff.columns[i].name for i in picked), *(["case", "source row"] if diff.joined else [])]]
     for row in diff.rows:
         values = [_change(row.cells[i]) for i in picked]
         grid.append([row.sign, *values, *([row.case, row.source] if diff.joined else [])])
-    lines += columns_of(grid, right={len(picked) + 1, len(picked) + 2})
+    for same in diff.same:
+        numbers = [f"{MINUS}1" if same.source else "", same.source] if diff.joined else []
+        grid.append(["=", *(same.cells[i].text for i in picked), *numbers])
+    lines += [*columns_of(grid, right={len(picked) + 1, len(picked) + 2}), *sizes]
     if len(diff.columns) > len(picked):
         lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
     return lines
 
 
-def _journeys(report: Report) -> list[str]:
+def _journeys(report: Report, *, listed: bool) -> list[str]:
+    """Write the journeys; the rows that took no part only where they are not ``listed`` among the unchanged ones."""
     journeys = report.journeys
     if journeys is None:
         return []
     lines = [f"Row journeys: {journeys.summary}"]
     if journeys.rows:
         lines += columns_of([list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)])
-        lines += [f"Clauses: {journeys.marks}."] if journeys.joined else []
+        lines += textwrap.wrap(f"Clauses: {journeys.marks}.", WIDTH) if journeys.joined else []
+        for row in journeys.rows if not journeys.asked else ():
+            if row.by_null:
+                lines += textwrap.wrap(f"{row.which}: {row.gist}", WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(journeys.remark, WIDTH)
     if journeys.asked:
         for row in journeys.rows:
             lines += ["", row.head, *(f"  {reason}" for reason in row.reasons)]
     if journeys.others:
-        lines += [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
+        lines += [f"{journeys.apart}."] if listed else [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
     return lines
 
 

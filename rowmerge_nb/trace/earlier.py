@@ -50,15 +50,15 @@ def of_present_format(content: Any) -> Any:
 
 
 def _without_what_came_seventh(value: Any) -> Any:
-    """No statement added columns; nothing was told of the tasks that had made the rows, nor of how many writers they were spread among."""
+    """No statement added columns; nothing was told of the tasks that had made the rows, nor of how an exchange found the writers."""
     trace = _fields(value, "Trace")
     if trace:
         trace["added"] = encoded(())
-        trace["spread"] = None
     for whole in (trace, _fields(trace.get("asked"), "AskedRows")):
         pages = _fields(whole.get("pages"), "PageSample")
         if pages:
             pages["tasks"] = encoded(())
+            pages["placement"] = None
     return value
 
 

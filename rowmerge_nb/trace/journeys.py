@@ -144,6 +144,8 @@ class Journey:
         verdicts: what each clause did about it, in their order.
         made: the values of the new row by column; None where there is none.
         page_row: its place among the rows of the sampled page.
+        barred: of a source row without a partner the part of ON that a NULL of its own makes unknown for every target row; None where there
+            is none.
     """
 
     source_row: int | None
@@ -160,6 +162,7 @@ class Journey:
     verdicts: tuple[Verdict, ...] = ()
     made: Mapping[str, Any] | None = None
     page_row: int = 0
+    barred: TermTruth | None = None
 
 
 def in_source_order(pages: PageSample) -> list[int]:
@@ -246,6 +249,7 @@ def _of_pages(trace: Trace, whole: PageSample, limit: int | None = None) -> tupl
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
             page_row=order[index],
+            barred=_barred(trace.on, source) if join is Join.NOT_MATCHED and source is not None else None,
         )
         found.append(journey)
         start = end
@@ -286,6 +290,7 @@ def _rows_of(pages: PageSample, order: list[int]) -> PageSample:
         writers=tuple(pages.writers[row] for row in after),
         witness=None if pages.witness is None else pages.witness.take(rows),
         truths=None if pages.truths is None else pages.truths.take(rows),
+        placement=pages.placement and replace(pages.placement, numbers=tuple(pages.placement.numbers[row] for row in after)),
     )
 
 
@@ -374,6 +379,16 @@ def _answered(
     if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
         return None
     return _with_answers(condition, iter(letters), sides)
+
+
+def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
+    """Give the part of ON that a NULL of a source row makes unknown for every target row: without it ON cannot be true."""
+    if on is None:
+        return None
+    if on.operator == "AND":
+        return next(filter(None, (_barred(term, source) for term in on.terms)), None)
+    nulls = tuple((side, name, None) for side, name in on.reads if side == "source" and source.get(name, "") is None)
+    return TermTruth(on, Answer.UNKNOWN, nulls) if on.strict and nulls else None
 
 
 def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mapping[str, Any] | None]) -> TermTruth:

@@ -119,16 +119,19 @@ class ProcessorFacts:
 
 @dataclass(frozen=True)
 class ExchangeFacts:
-    """What is known of an exchange: by what the rows find their writers.
+    """What is known of the exchange in front of the writers: by what the rows find them.
 
     Args:
-        inserts: what places inserted rows: ``hash`` of the insert layout's columns, a ``function`` of the connector's, or ``""`` where it has no
-            insert layout.
-        updates: the same of deleted and updated rows, by their row ids; ``""`` where the connector has no update layout.
+        inserts: what places inserted rows, for readers: ``hash(address)``, ``ROUND_ROBIN``, or what the connector calls its function.
+        others: what places deleted and updated rows; ``""`` where they have no layout of their own, and inserted rows' places them.
+        insert_rule: ``hash`` of the insert layout's columns, a ``function`` of the connector's, or ``""`` where it has no insert layout.
+        update_rule: the same of the update layout, which deleted and updated rows have by their row ids.
     """
 
     inserts: str
-    updates: str
+    others: str
+    insert_rule: str
+    update_rule: str
 
 
 @dataclass(frozen=True)

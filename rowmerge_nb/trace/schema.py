@@ -339,12 +339,16 @@ def _check_pages(pages: PageSample, path: str) -> None:
     for name, rows, told in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
+        ("placement", pages.after.num_rows, pages.after.num_rows if pages.placement is None else len(pages.placement.numbers)),
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
         if rows != told:
             raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
     if pages.tasks and (min(pages.tasks) < 1 or sum(pages.tasks) != pages.before.num_rows):
         raise TraceSchemaError(path=f"{path}.tasks", wrong=f"it does not add up to {pages.before.num_rows} rows")
+    if pages.placement is not None and pages.placement.writers < 1:
+        wrong = f"{pages.placement.writers} is not a number of writers"
+        raise TraceSchemaError(path=f"{path}.placement.writers", wrong=wrong)
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
         raise TraceSchemaError(path=f"{path}.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
 

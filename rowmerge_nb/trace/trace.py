@@ -32,6 +32,7 @@ __all__ = [
     "MatchedRow",
     "NoticeRecord",
     "PageSample",
+    "Placement",
     "StoredSample",
     "Term",
     "Trace",
@@ -132,6 +133,28 @@ class ClauseRecord:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """How an exchange found the writer of each sampled row: the writer's number is the row's, modulo how many writers there are.
+
+    Args:
+        writers: among how many it chose; those that get no row are counted.
+        numbers: per row of `PageSample.after` the engine's hash, or the bucket that the connector's function has given; where rows are spread
+            evenly, the number of the run that they are in.
+
+    >>> Placement(2, (-3, 4)).chosen
+    (1, 0)
+    """
+
+    writers: int
+    numbers: tuple[int, ...]
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """Per row the writer that it went to."""
+        return tuple(number % self.writers for number in self.numbers)
+
+
+@dataclass(frozen=True)
 class PageSample:
     """Rows of the page before ``transform_page``, and what became of each.
 
@@ -151,6 +174,7 @@ class PageSample:
             for the condition and each of its parts (`Term.walk`): ``t`` true, ``f`` false, ``u`` unknown, ``e`` it cannot be computed,
             ``?`` not known. NULL where the condition was not asked for the row. None where rows do not carry both sides' values.
         tasks: how many rows of ``before`` each task has made, in their order; empty where that is not known.
+        placement: how the rows of ``after`` found their writers; None without an exchange.
     """
 
     before: pa.RecordBatch
@@ -165,6 +189,7 @@ class PageSample:
     transformed: bool = True
     truths: pa.RecordBatch | None = None
     tasks: tuple[int, ...] = ()
+    placement: Placement | None = None
 
     @property
     def row_ids(self) -> pa.Array:
@@ -422,7 +447,6 @@ class Trace:
         check: what was found in the store after the commit, where that was looked for.
         seconds: per step how long it took.
         added: the columns that it has added to the target, each with its type; those that it would have added unless it finished.
-        spread: among how many writers an exchange spreads the rows; None where there is none, and where that is not known.
         version_before: the version of the target that the statement was made from, and ``version_after`` the one that its commit has made; None
             where the store keeps no versions, and where there was none.
     """
@@ -472,7 +496,6 @@ class Trace:
     on: Term | None = None
     near: NearKeys | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
-    spread: int | None = None
     version_before: int | str | None = None
     version_after: int | str | None = None
     added: tuple[tuple[str, str], ...] = ()

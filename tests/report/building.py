@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.trace.nodes import (
     BranchRecord,
+    ExchangeFacts,
     JoinFacts,
     JoinType,
     MarkDistinctFacts,
@@ -27,6 +28,7 @@ from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
     PageSample,
+    Placement,
     StoredSample,
     Trace,
     WriterRecord,
@@ -216,7 +218,15 @@ def page_sample(setup: Setup) -> PageSample:
         total_after=len(after),
         complete=True,
         layout=layout(setup),
+        placement=Placement(setup.writers, tuple(_numbers(after, writers, setup.writers))) if setup.redistribution else None,
     )
+
+
+def _numbers(after: Sequence[Sequence[Any]], chosen: Sequence[int], writers: int) -> Iterator[int]:
+    """Make numbers by which rows find the writers that they have."""
+    for row, writer in zip(after, chosen, strict=True):
+        number = 1_000_003 * sum(map(ord, str(row[2]))) ** 4 % 2**62
+        yield number - number % writers + writer
 
 
 def layout(setup: Setup) -> PageLayout:
@@ -395,7 +405,8 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
         node("n11", "MergeWriter", "MergeWriter", target, writes, ("n10",) if setup.redistribution else ("n9",)),
     ]
     if setup.redistribution:
-        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",)))
+        facts = ExchangeFacts(f"hash({places})", "ROUND_ROBIN" if setup.era == "current" else "", "hash", "")
+        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), facts))
     processor = ProcessorFacts(setup.paradigm, tuple(setup.redistribution))
     nodes += [
         node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), processor),

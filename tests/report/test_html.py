@@ -127,12 +127,15 @@ def test_number_tells_outputs_of_one_statement_apart():
 
 
 def test_a_small_statement_stays_small():
-    assert len(html(building.merge_trace()).encode()) < 66_000
+    assert len(html(building.merge_trace()).encode()) < 68_000
 
 
-def test_folds_are_closed_until_they_are_asked_for_but_for_the_changed_rows_which_come_first():
+def test_folds_are_closed_until_they_are_asked_for_but_for_the_changed_rows_which_come_first_and_a_few_journeys():
     page = html(building.merge_trace())
-    assert page.count("<details open>") == 1
+    assert page.count("<details open>") == 2
+    assert "<details open><summary>Row journeys" in page
+    rows = building.ROWS * 2
+    assert html(building.merge_trace(building.Setup(rows=rows))).count("<details open>") == 1
     assert page.index("<details open><summary>Changed rows") < page.rindex("rm-clauses")
     assert html(building.merge_trace(), show="calls,diff,stored").count("<details open>") == 3
 

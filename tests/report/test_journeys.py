@@ -16,9 +16,9 @@ from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.trace.near import NearKeys
-from rowmerge_nb.trace.trace import AskedRows
-from tests.report.building import Setup, merge_trace
+from rowmerge_nb.trace.near import Difference, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.trace import AskedRows, Term
+from tests.report.building import ROWS, Joined, Setup, merge_trace
 from tests.report.traces import updatable_trace
 
 
@@ -97,10 +97,58 @@ def test_untouched_target_rows_stand_under_the_journeys_with_their_values() -> N
     trace = replace(merge_trace(Setup()), untouched=rows, rows_before=5 + 40)
     text = render_text(build_report(trace), show="journeys")
     assert "target rows untouched, since no row of the source has them for partners, the first 2:" in text
-    assert "  (Zoe , 1, <b>)" in text
+    assert "  (Zoe\N{OPEN BOX}, 1, <b>)" in text
     assert "  (NULL, 2, NULL)" in text
     html = render_html(build_report(trace), show="journeys")
-    assert "<li>(Zoe , 1, &lt;b&gt;)</li><li>(NULL, 2, NULL)</li>" in html
+    assert "<li>(Zoe\N{OPEN BOX}, 1, &lt;b&gt;)</li><li>(NULL, 2, NULL)</li>" in html
+
+
+def test_marks_are_explained_where_there_are_such() -> None:
+    marks = build_report(merge_trace()).journeys
+    assert marks is not None
+    assert marks.marks == (
+        "D = a DELETE fires, U = an UPDATE fires, I = an INSERT fires, x = not true, – = is about other rows, blank = not reached"
+    )
+
+
+EQUAL = Term("t.customer = s.customer", reads=(("source", "customer"), ("target", "customer")), strict=True)
+NAMELESS = Joined((None, 2, "Nowhere"), 3, (None, 2, "Nowhere"), writers=(0,))
+BARRED = "t.customer = s.customer is unknown for every row of the target, since source.customer is NULL"
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        (EQUAL, BARRED),
+        (Term("ON", "AND", (Term("t.purchases > 1", reads=(("target", "purchases"),), strict=True), EQUAL)), BARRED),
+        (Term("ON", "OR", (EQUAL, Term("t.purchases > 1"))), "ON is true for no row of the target"),
+        (replace(EQUAL, strict=False), "ON is true for no row of the target"),
+        (None, "ON is true for no row of the target"),
+    ],
+)
+def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(on: Term | None, said: str) -> None:
+    journeys = build_report(merge_trace(Setup(rows=(*ROWS, NAMELESS)), on=on)).journeys
+    assert journeys is not None
+    row = journeys.rows[-1]
+    assert row.reasons[0] == f"It has no partner: {said}."
+    assert row.gist.startswith("It has no partner: ") == (said == BARRED)
+    assert row.by_null == (said == BARRED)
+    assert "Source row 3 (Ed" not in "".join(one.which for one in journeys.rows if one.by_null)
+
+
+def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> None:
+    found = NearRow(3, {}, ("Ed",), ("ed",), (Separation(0, (Difference.CASE,)),), alike=1)
+    near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
+    report = build_report(replace(merge_trace(), near=near))
+    assert report.journeys is not None
+    assert report.journeys.rows[3].reasons[1] == "Source row 3 ('Ed') would match target row 'ed' in the same case."
+    html = unescape(render_html(report, show="journeys"))
+    assert html.count("would match target row") == 1
+
+
+def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
+    html = render_html(build_report(merge_trace()), show="journeys").split("rm-rich")[-1]
+    assert html.count(">Clause 0 fires: ") == 1
 
 
 @pytest.mark.parametrize(

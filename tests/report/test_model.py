@@ -115,7 +115,7 @@ def test_changed_rows_have_old_and_new_values():
         ("Antioch", "Arches", True),
     ]
     assert (bill.sign, bill.cells[2].old.text) == ("−", "Buena")
-    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 changed, 1 untouched")
+    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 changed, 1 unchanged")
 
 
 def test_without_a_witness_only_new_values_are_known():
@@ -133,7 +133,7 @@ def test_long_values_that_differ_at_their_end_count_as_changed():
 
 def test_the_row_count_is_that_of_table_finish():
     finish = build_report(building.merge_trace()).plan.of_kind("TableFinish")
-    assert finish.notes == ("2 fragments, row count 9 − 3 = 6",)
+    assert finish.notes == ("2 fragments, row count 9 stored − 3 insert halves of updates = 6",)
     assert (finish.in_text, finish.out_text) == ("2 fragments", "row count 6")
 
 
@@ -233,7 +233,7 @@ def test_presets_stand_for_parts():
 
     report = build_report(building.merge_trace())
     assert parts_to_show(report, "short") == ("outcome",)
-    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "plan", "pages", "calls", "journeys")
+    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls")
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
     with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
         parts_to_show(report, "learm")

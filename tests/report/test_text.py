@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_show_takes_names_as_a_string_or_as_a_list():
 
 def test_an_unknown_part_is_named():
     with pytest.raises(
-        ValueError, match="no part 'diffs'; its parts are outcome, check, diff, clauses, plan, pages, stored, calls"
+        ValueError, match="no part 'diffs'; its parts are outcome, check, diff, clauses, journeys, near, plan, pages"
     ):
         text(building.merge_trace(), show="diffs")
 
@@ -120,13 +121,13 @@ def test_no_balance_where_rows_are_not_counted():
 
 def test_explain_shows_no_number_of_rows():
     shown = text(traces.explain_trace(), show="clauses,plan,pages")
-    assert " rows" not in shown.replace("no row counts", "").replace("two rows", "").replace("output row", "")
+    assert not re.search(r"\d rows", shown)
     assert " 0 rows" not in shown
 
 
 def test_matched_rows_without_a_clause_explain_their_present():
-    assert "the document's example prints false" in " ".join(text(traces.nothing_fired_trace()).split())
-    assert "prints false" not in text(building.merge_trace())
+    assert "the document's example has false there" in " ".join(text(traces.nothing_fired_trace()).split())
+    assert "has false there" not in text(building.merge_trace())
 
 
 def test_a_large_sample_shows_rows_of_every_clause():
@@ -136,7 +137,7 @@ def test_a_large_sample_shows_rows_of_every_clause():
 
 
 def test_changed_rows_that_are_not_all_there_say_so():
-    assert "Changed rows: first 30 of 56 changed, 8 untouched" in text(traces.many_clauses_trace())
+    assert "Changed rows: first 30 of 56 changed, 8 unchanged" in text(traces.many_clauses_trace())
 
 
 def test_wide_tables_show_the_columns_that_matter():

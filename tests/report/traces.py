@@ -13,7 +13,7 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
-from rowmerge_nb.trace.nodes import ProcessorFacts, ScanFacts
+from rowmerge_nb.trace.nodes import ExchangeFacts, ProcessorFacts, ScanFacts
 from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
@@ -289,7 +289,9 @@ def update_trace() -> Trace:
         node("n6", "Output", "Output", "", (("rows", "bigint"),), ("n5",)),
         node("n5", "TableFinish", "TableCommit", "accounts", (("rows", "bigint"),), ("n4",)),
         node("n4", "MergeWriter", "MergeWriter", "accounts", (("fragment", "varbinary"),), ("n3",)),
-        node("n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",)),
+        node(
+            "n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",), ExchangeFacts("hash(address)", "", "hash", "")
+        ),
         node(
             "n2",
             "MergeProcessor",

@@ -23,6 +23,7 @@ from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.raised import Raised
 from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Trace
+from tests.report.building import merge_trace
 from tests.report.cases import CASES
 from tests.trace.test_files import mutated
 
@@ -72,20 +73,51 @@ def test_a_trace_in_the_sixth_format_opens_and_knows_nothing_of_the_tasks_that_m
     trace = load_trace(HERE / "saved_in_format_1.json")
     assert trace.pages is not None
     rows = trace.pages.before.num_rows
-    save_trace(replace(trace, spread=2, pages=replace(trace.pages, tasks=(1, rows - 1))), tmp_path / "now.json")
+    save_trace(replace(trace, pages=replace(trace.pages, tasks=(1, rows - 1))), tmp_path / "now.json")
     now = load_trace(tmp_path / "now.json")
     assert now.pages is not None
-    assert (now.spread, now.pages.tasks) == (2, (1, rows - 1))
+    assert now.pages.tasks == (1, rows - 1)
     (content,) = json.loads((tmp_path / "now.json").read_text()).values()
-    assert content["fields"].pop("spread") == 2
     tasks = content["fields"]["pages"]["fields"].pop("tasks")
     (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 6": content}))
     assert load_trace(tmp_path / "then.json") == trace
-    content["fields"]["spread"] = None
     content["fields"]["pages"]["fields"]["tasks"] = {**tasks, "items": [1, 1]}
     (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
     with pytest.raises(RowMergeError, match=r"pages.tasks: it does not add up to"):
         load_trace(tmp_path / "strange.json")
+
+
+def test_a_trace_in_the_sixth_format_opens_and_does_not_know_how_rows_were_placed(tmp_path: Path) -> None:
+    trace = merge_trace()
+    assert trace.pages is not None
+    assert trace.pages.placement is not None
+    trace = replace(trace, asked=AskedRows("id = 1", trace.pages))
+    save_trace(trace, tmp_path / "now.json")
+    assert load_trace(tmp_path / "now.json") == trace
+    content = json.loads((tmp_path / "now.json").read_text())[FORMAT]
+    for pages in (content["fields"]["pages"], content["fields"]["asked"]["fields"]["pages"]):
+        del pages["fields"]["placement"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 6": content}))
+    unplaced = replace(trace.pages, placement=None)
+    assert load_trace(tmp_path / "then.json") == replace(trace, pages=unplaced, asked=AskedRows("id = 1", unplaced))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("writers", 0, "placement.writers: 0 is not a number of writers"),
+        ("numbers", {"is": "tuple", "items": [1]}, "placement: it tells of 1 rows, and there are 9"),
+    ],
+)
+def test_numbers_that_place_rows_are_as_many_as_these_and_chose_among_writers(
+    tmp_path: Path, field: str, value: Any, wrong: str
+) -> None:
+    save_trace(merge_trace(), tmp_path / "trace.json")
+    content = json.loads((tmp_path / "trace.json").read_text())
+    content[FORMAT]["fields"]["pages"]["fields"]["placement"]["fields"][field] = value
+    (tmp_path / "trace.json").write_text(json.dumps(content))
+    with pytest.raises(RowMergeError, match=wrong):
+        load_trace(tmp_path / "trace.json")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +230,7 @@ def test_where_channels_lie_is_found_out_of_pages_that_did_not_say_it(name: str,
     content = json.loads(path.read_text())[FORMAT]
     path.write_text(json.dumps({"rowmerge_nb trace 1": without_layouts(content)}))
     opened = load_trace(path)
-    assert opened.pages == trace.pages
+    assert opened.pages == (trace.pages and replace(trace.pages, placement=None))
     assert [sample.page for sample in opened.stored] == [sample.page for sample in trace.stored]
 
 

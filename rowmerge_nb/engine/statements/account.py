@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, Placement, StoredSample, WriterRecord
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.tasks.recorder import TaskRecord
+    from rowmerge_nb.engine.tasks.recorder import Sampled, TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import AskedRows
@@ -64,8 +64,13 @@ class Account:
     raised: tuple[Raised, ...] = ()
 
 
-def sum_up(records: Sequence[TaskRecord]) -> Account:
-    """Put the records of all tasks together, ordered by partition."""
+def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
+    """Put the records of all tasks together, ordered by partition.
+
+    Args:
+        records: what the tasks told.
+        writers: among how many writers an exchange chose, if there was one.
+    """
     records = sorted(records, key=lambda r: r.partition)
     clause_rows: dict[int, int] = {}
     for record in records:
@@ -75,7 +80,7 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         clause_rows=clause_rows,
         joined=sum(clause_rows.values()),
         matched=sum(record.matched for record in records),
-        pages=_pages(records),
+        pages=_pages(records, writers),
         stored=tuple(
             StoredSample(r.partition, r.stored, sum(r.operations.values()), r.stored_layout)
             for r in records
@@ -136,11 +141,19 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
     return tuple(MatchPattern(*pattern, rows=rows) for pattern, rows in sorted(total.items()))
 
 
-def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
-    """Find out which writer got each sampled row, by the pages that the writers kept; -1 where those do not tell.
+def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
+    """Give how the exchange placed the sampled rows; None without one."""
+    placed = [part.numbers for part in parts if part.after.num_rows]
+    known = [numbers for numbers in placed if numbers is not None]
+    if not known or len(known) < len(placed):
+        return None
+    return Placement(writers, tuple(number for numbers in known for number in numbers.to_pylist()))
 
-    A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly. In the older flow
-    the split that has read a row changes it.
+
+def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
+    """Find out which writer got each sampled row without an exchange, by the pages that the writers kept; -1 where those do not tell.
+
+    Rows that look the same may be another task's. In the older flow the split that has read a row changes it.
     """
     if any(record.read for record in records):
         return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
@@ -156,18 +169,20 @@ def _rows_as_text(page: Page) -> list[str]:
     return [repr(row) for row in zip(*map(python_values, page.columns), strict=True)]
 
 
-def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
+def _pages(records: Sequence[TaskRecord], writers: int) -> PageSample | None:
     parts = [part for record in records for part in record.sampled]
     before, after = sum(r.before for r in records), sum(r.after for r in records)
     if not parts:
         return None
     witnesses: list[Any] = [part.witness for part in parts]
     sampled = sum(part.before.num_rows for part in parts)
+    made = pa.concat_batches([part.after for part in parts])
+    placement = _placement(parts, writers)
     return PageSample(
         before=pa.concat_batches([part.before for part in parts]),
-        after=pa.concat_batches([part.after for part in parts]),
+        after=made,
         produced=tuple(int(n) for part in parts for n in part.produced),
-        writers=_writers(parts[0].layout, pa.concat_batches([part.after for part in parts]), records),
+        writers=_writers(parts[0].layout, made, records) if placement is None else placement.chosen,
         witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
         total_before=before,
         total_after=after,
@@ -175,4 +190,5 @@ def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
         layout=parts[0].layout,
         transformed=parts[0].transformed,
         tasks=tuple(rows for r in records if (rows := sum(part.before.num_rows for part in r.sampled))),
+        placement=placement,
     )

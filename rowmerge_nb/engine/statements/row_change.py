@@ -18,7 +18,7 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
@@ -227,7 +227,7 @@ def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Call
         made = run.lowering = context()
         table = run.collect(made.spark, lowered(made), made.partitions)
         fragments, records = fragments_and_records(table)
-    run.account = sum_up(records)
+    run.account = sum_up(records, made.writers)
     run.shown = made.target, made.source
     if run.account.errors:
         raise run.account.errors[0]
@@ -304,14 +304,7 @@ def row_change_trace(
         untouched=account.untouched if account else None,
         stored=account.stored if account else (),
         multiple_matches=told.patterns if told else None,
-        spread=_spread(run),
     )
-
-
-def _spread(run: StatementRun) -> int | None:
-    """Give among how many writers the plan's exchange spreads the rows, once it was lowered."""
-    exchanged = run.lowering is not None and any(isinstance(node, Exchange) for node in chain(plan_of(run)))
-    return run.lowering.writers if run.lowering is not None and exchanged else None
 
 
 def _term(condition: TypedExpression | None, target: Named, source: Named) -> Term | None:

@@ -103,6 +103,11 @@ class Destination:
             return pa.nulls(rows.size, pa.int32())
         return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
 
+    def hashes(self, page: Page) -> pa.Array:
+        """Give the engine's hash of every row of a page (int64), as it decides over rows without a bucket."""
+        # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+        return hashed([page.column(index) for index in sorted(self.arguments)], page.num_rows)
+
 
 @dataclass(frozen=True)
 class Placing:
@@ -118,6 +123,20 @@ class Placing:
         parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
         order = np.argsort(np.concatenate([first, second]), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(order))
+
+    def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
+        """Give the number by which every row of a transformed page finds its writer (int64): its bucket, or else its hash.
+
+        Args:
+            page: the rows.
+            layout: where the channels lie.
+            buckets: what `buckets` has given for these rows.
+        """
+        if not buckets.null_count:
+            return buckets.cast(pa.int64())
+        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS)
+        hashes = pc.if_else(inserted, self.inserts.hashes(page), self.updates.hashes(page))
+        return pc.coalesce(buckets.cast(pa.int64()), hashes)
 
 
 @dataclass(frozen=True)

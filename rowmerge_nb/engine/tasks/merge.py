@@ -114,7 +114,7 @@ class MergePass:
         spread = 0
         try:
             for page in self._transformed(pages, recorder):
-                yield self._exchange_batch(page, spread)
+                yield self._exchange_batch(page, spread, recorder)
                 spread += page.num_rows
         except Exception as error:  # noqa: BLE001
             recorder.failed(error, "transform_page")
@@ -226,9 +226,12 @@ class MergePass:
             if after.num_rows:
                 yield after
 
-    def _exchange_batch(self, page: Page, spread: int) -> pa.RecordBatch:
+    def _exchange_batch(self, page: Page, spread: int, recorder: Recorder) -> pa.RecordBatch:
         placing, schema, count = self.placing, self.exchanged, page.num_rows
-        buckets = placing.buckets(page, self.layout, spread) if placing is not None else pa.nulls(count, pa.int32())
+        buckets = pa.nulls(count, pa.int32())
+        if placing is not None:
+            buckets = placing.buckets(page, self.layout, spread)
+            recorder.placed(lambda rows: placing.numbers(page.take(rows), self.layout, buckets.take(rows)))
         data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
         return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(count, pa.binary())], schema=schema)
 

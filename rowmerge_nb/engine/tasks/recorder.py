@@ -25,7 +25,7 @@ from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -39,7 +39,10 @@ __all__ = ["Recorder", "TaskRecord", "operation_text"]
 
 @dataclass
 class Sampled:
-    """Sampled rows of one page before and after ``transform_page``; ``transformed`` is False where there was none, and they are the same."""
+    """Sampled rows of one page before and after ``transform_page``; ``transformed`` is False where there was none, and they are the same.
+
+    ``numbers`` are those by which an exchange finds the writers of the rows after it; None without one.
+    """
 
     layout: PageLayout
     transformed: bool
@@ -47,6 +50,7 @@ class Sampled:
     after: Page
     produced: npt.NDArray[np.int64]
     witness: Page | None
+    numbers: pa.Array | None = None
 
 
 @dataclass
@@ -148,6 +152,7 @@ class Recorder:
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
+        self._positions: pa.Array | None = None
         self._started = time.perf_counter()
 
     @contextmanager
@@ -207,6 +212,7 @@ class Recorder:
         record = self.record
         record.before += before.num_rows
         record.after += after.num_rows
+        self._positions = None
         if self._chooser is None:
             chosen = self._choose(cases, np.unique(cases))
         else:
@@ -214,17 +220,26 @@ class Recorder:
         if chosen.size:
             ends = np.cumsum(produced)
             rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
-            positions = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+            positions = self._positions = pa.array(np.concatenate(rows))
             taken = witness.take(pa.array(chosen)) if witness is not None else None
             record.sampled.append(
                 replace(
                     page,
                     before=before.take(pa.array(chosen)),
-                    after=after.take(pa.array(positions)),
+                    after=after.take(positions),
                     produced=produced[chosen],
                     witness=taken,
                 )
             )
+
+    def placed(self, numbers: Callable[[pa.Array], pa.Array]) -> None:
+        """Keep by which numbers the exchange finds the writers of the sampled rows of the last page.
+
+        Args:
+            numbers: gives those of some rows of the page after ``transform_page``, by their places in it.
+        """
+        if self._positions is not None:
+            self.record.sampled[-1].numbers = numbers(self._positions)
 
     def give_back(self, rows: pa.StructArray) -> None:
         """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
-from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.model.pages import TYPE_ROOM
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.words import plural
 
@@ -59,7 +59,7 @@ def channel_map_description(pages: Pages) -> str:
     """Say in words what the drawing shows."""
     before = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.before)
     after = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.after)
-    return f"Before: {before}. After: {after}. {' '.join(pages.remarks)}"
+    return f"Before: {before}. After: {after}."
 
 
 def _slots(channels: Channels) -> list[Slot]:

@@ -32,6 +32,10 @@ __all__ = ["pages_dot", "plan_description", "plan_dot"]
 MOST_PREDICATES: Final = 12
 PREDICATE: Final = 46
 LANE: Final = 96
+MONO: Final = 7.2
+"""The width of a letter of a predicate."""
+LABEL: Final = 13
+"""So many letters stand before a predicate, and at the margins."""
 ARGUMENTS: Final = 36
 
 
@@ -150,9 +154,11 @@ class _Drawing:
         if len(self.plan.branches) == 1:
             return []
         lines = []
+        # Lanes are a node's width, which predicates may fill.
+        room = max(PREDICATE, int(len(self.plan.lanes) * LANE / MONO) - LABEL)
         for branch in self.plan.branches:
             text = "ELSE" if branch.matched is None else f"WHEN {condition_text(branch)}"
-            short = text if len(text) <= PREDICATE else text[: PREDICATE - 1] + "…"
+            short = text if len(text) <= room else text[: room - 1] + "…"
             lines.append(
                 (f"{number(branch.number):>2}  {operation_word(branch.operation):<6}  ", short, style_of(branch.operation))
             )
@@ -257,10 +263,7 @@ class _Drawing:
         line = [bold(operator.title), mono(GAP + operator.arguments)]
         if operator.kind == "DuplicateCheck":
             return [*line, *((plain if self.plan.counted else muted)(GAP + note) for note in operator.notes)]
-        inner, outer = next(iter(operator.rows_in), None), operator.rows_out
-        if operator.kind == "MergeProcessor" and inner is not None and outer is not None:
-            line.append(plain(f"{GAP}{plural(inner, 'row')} → {plural(outer, 'row')}"))
-        return line
+        return [*line, *([plain(GAP + operator.passage)] if operator.passage else [])]
 
     def _arrive(self, name: str, streams: list[Stream], weight: int) -> None:
         for index, stream in enumerate(streams):

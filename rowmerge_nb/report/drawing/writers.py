@@ -115,7 +115,7 @@ def _exchange_node(
         for i, (a, span) in enumerate(zip(arrivals, spans(ends[0]), strict=True))
     ]
     groups = [
-        Box([[bold(_named(style, plan.outputs[style]), style)]], "CENTER", "", style + "t", span, room)
+        Box([[muted("in: "), bold(_named(style, plan.outputs[style]), style)]], "CENTER", "", style + "t", span, room)
         for style, room, span in zip(styles, rooms, spans(ends[1]), strict=True)
     ]
     bars = [
@@ -126,12 +126,13 @@ def _exchange_node(
     head = [bold(exchange.title), mono(GAP + cell(exchange.arguments, 44).text)]
     if plan.writers:
         head.append(plain(f"{GAP}→ {plural(len(plan.writers), 'writer')}"))
-    rows = [inlets, [Box([head], span=len(ruler))], groups]
+    notes = [[Box([[muted(note)]], span=len(ruler))] for note in exchange.notes]
+    rows = [inlets, [Box([head], span=len(ruler))], *notes, groups]
     if len(names) > 1:
         ends_of = [max(end for (at, _, _), end in zip(outlets, ends[2], strict=True) if at == mine) for mine in range(len(names))]
         widths = [end - start for start, end in pairwise([0, *ends_of])]
         marks = zip(names, spans(ends_of), widths, strict=True)
-        rows.append([Box([[muted(name)]], "CENTER", "", "", span, width) for name, span, width in marks])
+        rows.append([Box([[muted(f"out: {name}")]], "CENTER", "", "", span, width) for name, span, width in marks])
     node(graph, "exchange", [*rows, bars, ruler])
 
 

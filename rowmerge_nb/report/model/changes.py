@@ -9,17 +9,21 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import Cell, cell, struct_rows
+from rowmerge_nb.report.words.values import Cell, cell, struct_rows, with_ends
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from rowmerge_nb.report.model.pages import Channel, Pages
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
-__all__ = ["Change", "ChangeCell", "Diff", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]
+__all__ = ["Change", "ChangeCell", "Diff", "SameRow", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]
 
+MOST_UNTOUCHED: Final = 30
+"""So many rows that took no part a trace has at most, see `rowmerge_nb.engine.statements.untouched.MOST_ROWS`."""
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
 
 
@@ -46,6 +50,14 @@ class Change:
 
 
 @dataclass(frozen=True)
+class SameRow:
+    """A row that nothing changed: its values, and the number of a source row that matches it; ``""`` where there is none, or no number."""
+
+    cells: tuple[Cell, ...]
+    source: str
+
+
+@dataclass(frozen=True)
 class Diff:
     """Changed rows.
 
@@ -54,7 +66,9 @@ class Diff:
         rows: changes in the order of the source.
         total: how many rows were changed in all.
         untouched: target rows that nothing changed; None where the connector does not count.
+        same: rows of the table as committed that nothing changed, where they are known; the first ones, where there are many.
         summary: for a closed fold.
+        sizes: how the rows before and after add up; ``""`` where they are not counted.
         remark: what a reader must know about what is missing; otherwise ``""``.
         joined: the rows come from a join, so a source row and a clause belong to each.
     """
@@ -66,6 +80,8 @@ class Diff:
     summary: str
     remark: str
     joined: bool = True
+    same: tuple[SameRow, ...] = ()
+    sizes: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,16 +143,79 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
         untouched = max(trace.rows_before - known[1] - known[2], 0)
-    shown = changes[: row_limit(len(columns))]
+    limit = row_limit(len(columns))
+    shown = changes[:limit]
     summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
+    idle = _idle(sample)
     if untouched is not None:
-        summary += f", {number(untouched)} untouched"
+        summary += f", {number(untouched)} unchanged{_apart(trace, untouched, idle)}"
+    same = _same(trace, idle, untouched)
     remark = (
         ""
         if sample.witness is not None or not changes
         else "Old values were not recorded: new values only. --trace full keeps both."
     )
-    return Diff(columns, tuple(shown), total, untouched, summary, remark, trace.kind == "MERGE")
+    merged, sizes = trace.kind == "MERGE", _sizes(trace, known, untouched)
+    if same and len(same[:limit]) < (untouched or 0):
+        sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
+    return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip())
+
+
+def _sizes(trace: Trace, known: list[int], untouched: int | None) -> str:
+    """Show that the rows before and those after are made of the same parts."""
+    inserted, updated, deleted = known
+    if untouched is None or trace.rows_after is None or not any(known):
+        return ""
+    before, after = untouched + updated + deleted, untouched + updated + inserted
+    if (before, after) != (trace.rows_before, trace.rows_after):
+        # Where two clauses have changed a row, its changes are more than the rows.
+        return ""
+    kept = [(untouched, "unchanged"), (updated, "updated")]
+    old, new = _sum([*kept, (deleted, "deleted")]), _sum([*kept, (inserted, "inserted")])
+    return f"{plural(before, 'row')} before{old}. {plural(after, 'row')} after{new}."
+
+
+def _sum(parts: list[tuple[int, str]]) -> str:
+    """Write a sum without what is nothing."""
+    told = " + ".join(f"{number(rows)} {word}" for rows, word in parts if rows)
+    return f": {told}" if told else ""
+
+
+def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:
+    """Give the target rows that are matched and that no clause changes, by their row ids; none where not all rows are known."""
+    if sample.witness is None or not sample.complete or not sample.transformed:
+        return {}
+    layout = sample.layout.merge_row
+    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
+    row_ids = list(map(repr, python_values(sample.row_ids)))
+    acting = [row is not None and row[layout.operation] != Operation.NONE for row in merge_rows]
+    changed = {row_id for row_id, acts in zip(row_ids, acting, strict=True) if acts}
+    found: dict[str, tuple[int | None, list[Any]]] = {}
+    for row_id, (at, target) in sorted(zip(row_ids, _both_sides(sample), strict=True), key=lambda row: row[1][0] or 0):
+        if target is not None and row_id not in changed:
+            found.setdefault(row_id, (at, target))
+    return found
+
+
+def _apart(trace: Trace, untouched: int, idle: Mapping[str, Any]) -> str:
+    """Say which of the unchanged rows were matched; nothing where none was, and where that is not known."""
+    if trace.kind != "MERGE" or not idle or len(idle) > untouched:
+        return ""
+    return f" ({number(untouched - len(idle))} without a partner, {number(len(idle))} for which no clause fired)"
+
+
+def _same(trace: Trace, idle: Mapping[str, tuple[int | None, list[Any]]], untouched: int | None) -> tuple[SameRow, ...]:
+    """Give the rows that nothing changed; none where some are not known."""
+    others = trace.untouched
+    if others is None or untouched is None or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED):
+        return ()
+    matched = [SameRow(_cells(values), "" if at is None else str(at)) for at, values in idle.values()]
+    apart = [SameRow(_cells(values), "") for values in zip(*map(python_values, others.columns), strict=True)]
+    return (*matched, *apart)
+
+
+def _cells(values: Iterable[Any]) -> tuple[Cell, ...]:
+    return tuple(cell(with_ends(value)) for value in values)
 
 
 def _changes(sample: PageSample) -> list[Change]:
@@ -195,11 +274,11 @@ def _change(operation: Operation, new: list[Any], target: list[Any] | None, case
 
 def _cell(style: str, old: Any, new: Any, known: bool) -> ChangeCell:
     if style == "I":
-        return ChangeCell(None, cell(new), True)
+        return ChangeCell(None, cell(with_ends(new)), True)
     if style == "D":
-        return ChangeCell(cell(old) if known else None, None, True)
+        return ChangeCell(cell(with_ends(old)) if known else None, None, True)
     # Compared as values, not as they are shown: two long texts may be cut to the same start.
-    return ChangeCell(cell(old) if known else None, cell(new), not known or old != new)
+    return ChangeCell(cell(with_ends(old)) if known else None, cell(with_ends(new)), not known or old != new)
 
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
@@ -245,4 +324,4 @@ def _stored_page(sample: StoredSample, channel: int | None, code: Operation = Op
 
 
 def _stored_row(values: list[Any], code: Operation) -> StoredRow:
-    return StoredRow(tuple(cell(value) for value in values), style_of(code), code.name)
+    return StoredRow(_cells(values), style_of(code), code.name)

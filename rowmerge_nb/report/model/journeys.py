@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.pages import row_limit
+from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
-from rowmerge_nb.report.words.values import cell
+from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import asked_journeys, journeys_of
+from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class JourneyRow:
-    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them."""
+    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them.
+
+    ``by_null``: that sentence speaks of a NULL that made a condition unknown.
+    """
 
     source: str
     target: str
@@ -50,12 +54,17 @@ class JourneyRow:
     writers: str
     gist: str
     reasons: tuple[str, ...]
+    by_null: bool = False
+
+    @property
+    def which(self) -> str:
+        """The row, of the source, or where it has none of the target."""
+        return f"Source row {self.source}" if self.source else f"Target row {self.target}"
 
     @property
     def head(self) -> str:
-        """The row, of the source, or where it has none of the target; and what becomes of it."""
-        which = f"Source row {self.source}" if self.source else f"Target row {self.target}"
-        return f"{which}: {self.clause}"
+        """The row, and what becomes of it."""
+        return f"{self.which}: {self.clause}"
 
     @property
     def strip(self) -> str:
@@ -85,7 +94,12 @@ class Journeys:
     remark: str = ""
     others: tuple[str, ...] = ()
     apart: str = ""
-    marks: str = MARKS
+
+    @property
+    def marks(self) -> str:
+        """What the marks mean that there are."""
+        there = {mark.text for row in self.rows for mark in row.marks}
+        return ", ".join(f"{mark.strip() or 'blank'} = {meaning}" for mark, meaning in MARKS.items() if mark in there)
 
     @property
     def by_themselves(self) -> bool:
@@ -118,11 +132,12 @@ def build_journeys(trace: Trace) -> Journeys | None:
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
     complete = len(shown) >= total
+    near = _near(trace)
     summary = rows if complete else f"{number(len(shown))} of {rows}"
     if asked is not None:
         summary += f", asked for by {asked.condition}"
     return Journeys(
-        rows=tuple(journey_row(journey, joined) for journey in shown),
+        rows=tuple(_with_near(journey_row(journey, joined), near.get(journey.source_row)) for journey in shown),
         summary=summary,
         joined=joined,
         stored_by="split" if trace.flow == Flow.UPDATABLE else "writers",
@@ -132,6 +147,23 @@ def build_journeys(trace: Trace) -> Journeys | None:
         others=others,
         apart=apart,
     )
+
+
+def _near(trace: Trace) -> dict[int | None, str]:
+    """Say by the numbers of source rows which keys those without a partner are near to."""
+    near = trace.near
+    if near is None or near.source is None:
+        return {}
+    return {
+        row.row: near_sentence(row, near.terms, "source")
+        for row in near.source.told
+        if row.row is not None and is_likely_mistake(row)
+    }
+
+
+def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
+    """Put behind the first reason, which says that a row has no partner, what it is near to."""
+    return row if near is None else replace(row, reasons=(row.reasons[0], near, *row.reasons[1:]))
 
 
 def _remark(asked: AskedRows | None) -> str:
@@ -148,7 +180,7 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     rows, pages = trace.untouched, trace.pages
     if rows is None or not rows.num_rows:
         return (), ""
-    written = tuple(cell(row, _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
+    written = tuple(cell(tuple(map(with_ends, row)), _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
     touched = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
     total = rows.num_rows if trace.rows_before is None else trace.rows_before - len(touched)
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
@@ -178,6 +210,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         writers=", ".join(writers),
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
+        by_null=journey.barred is not None or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
     )
 
 
@@ -187,4 +220,4 @@ def _mark(verdict: Verdict) -> Mark:
 
 
 def _values(side: Mapping[str, Any] | None) -> str:
-    return "" if side is None else cell(tuple(side.values()), _VALUES).text
+    return "" if side is None else cell(tuple(map(with_ends, side.values())), _VALUES).text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.nodes import ScanFacts
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
 
-DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 MOST_GROUPS: Final = 20
 """So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
 

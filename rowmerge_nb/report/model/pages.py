@@ -6,9 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
-from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.model.placing import (
+    DELETE_AND_INSERT,
+    exchange_sentence,
+    number_head,
+    other_paradigm,
+    passage,
+    writers_word,
+)
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
+from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import (
     CASE_NUMBER,
@@ -24,10 +31,10 @@ from rowmerge_nb.spi.page import (
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import ProcessorFacts
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -117,7 +124,7 @@ class Channels:
 
 @dataclass(frozen=True)
 class AfterRow:
-    """A row that left ``transform_page``; cells as in `Channels.after`."""
+    """A row that left ``transform_page``; cells as in `Channels.after`, and the number by which it has found its writer."""
 
     word: str
     letter: str
@@ -127,6 +134,7 @@ class AfterRow:
     case: Cell | None
     row_id: Cell
     insert_from_update: Cell
+    number: str
     writer: int | None
 
 
@@ -136,7 +144,7 @@ class LedgerRow:
 
     Args:
         source: its number in the source as text, ``none`` of a target row without one, ``""`` where not recorded.
-        name: the source row's first value (without a source the target row's), so that it can be recognised.
+        name: the source row's first value (without a source the target row's), so that it can be recognised; None where not recorded.
         merge_null: the whole merge row is NULL (current era, nothing fired).
         idle: it has a target row, and no clause changes it.
     """
@@ -169,11 +177,13 @@ class Pages:
         paradigm: the row change paradigm.
         rows: the ledger; empty where nothing ran.
         total_before: rows in, and ``total_after`` rows out; None where nothing ran.
-        summary: ``transform_page: 7 rows in, 9 rows out``.
+        summary: ``transform_page: 7 rows + 2 split = 9``.
         sample: which rows are shown, where not all are; otherwise ``""``.
         remarks: sentences about what is seen.
         row_word: what one line of the ledger is about.
         updates_only: the statement is an UPDATE, which neither inserts nor deletes.
+        number_head: what the numbers are by which rows find their writers; ``""`` where there are none.
+        writer_head: how a writer follows from that number: ``writer = mod 2``.
     """
 
     channels: Channels
@@ -186,6 +196,8 @@ class Pages:
     remarks: tuple[str, ...]
     row_word: str = "source row"
     updates_only: bool = False
+    number_head: str = ""
+    writer_head: str = "writer"
 
 
 def build_pages(trace: Trace) -> Pages | None:
@@ -193,48 +205,73 @@ def build_pages(trace: Trace) -> Pages | None:
     channels = _channels(trace)
     if channels is None:
         return None
-    remarks = _remarks(trace, channels)
     sample = trace.pages
+    remarks = tuple(_remarks(trace, channels))
     if sample is None:
         summary = (
             "channels only: nothing ran"
             if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}
             else "no rows were recorded"
         )
+        remarks = (_update_rows(trace, channels, []), *remarks)
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     rows = _ledger(sample, channels)
     shown = _choose(rows, row_limit(len(channels.columns)))
     if any(row.idle for row in shown):
         remarks = (*remarks, _PRESENT)
+    remarks = (_update_rows(trace, channels, rows if sample.complete else []), *remarks)
     which = ""
     if len(shown) < sample.total_before:
         which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
-    summary = f"transform_page: {plural(sample.total_before, 'row')} in, {plural(sample.total_after, 'row')} out"
+    summary = f"transform_page: {passage(trace, sample.total_before, sample.total_after)}"
     word = "source row" if trace.kind == "MERGE" else "row"
+    head = number_head(trace)
+    writer = f"writer ={writers_word(trace)}" if head else "writer"
     totals = sample.total_before, sample.total_after
-    return Pages(channels, trace.paradigm, shown, *totals, summary, which, remarks, word, trace.kind == "UPDATE")
+    return Pages(channels, trace.paradigm, shown, *totals, summary, which, remarks, word, trace.kind == "UPDATE", head, writer)
 
 
 _PRESENT: Final = (
-    "A matched row for which no clause fired is shown with present = true, as Trino's code has it; "
-    "the ELSE branch in the document's example prints false."
+    "present is true also where a row is matched and no clause fires, as in Trino's code; the ELSE branch in the document's example "
+    "has false there."
 )
+_HASH_OF_NULL: Final = 42
+"""The engine's hash of columns that are all NULL."""
 
 
-def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
+def _update_rows(trace: Trace, channels: Channels, rows: Sequence[LedgerRow]) -> str:
+    """Say how an UPDATE leaves ``transform_page``, and why."""
+    chose = f"because the connector chose {trace.paradigm}"
+    if trace.paradigm != DELETE_AND_INSERT:
+        return f"An UPDATE leaves as one row, {chose}: operation 3, row_id, and all columns; one that no SET names carries its old value."
     kept = " and ".join(channel.name for channel in channels.redistribution)
     old = f"row_id and the old {kept}" if kept else "row_id"
-    if trace.paradigm == DELETE_AND_INSERT:
-        first = f"An UPDATE leaves as two rows: a DELETE that keeps {old}, and an INSERT with the new values and insert_from_update = 1."
-    else:
-        first = (
-            "An UPDATE leaves as one row, which carries row_id and all columns; a column that no SET names carries its old value."
-        )
-    second = (
-        "hash is that of the old location and ends at transform_page: the exchange computes the place of each output row anew."
+    halves = [{half.writer for half in row.after} for row in rows if len(row.after) == 2]
+    apart = sum(len(writers) == 2 for writers in halves)
+    told = (
+        f"; here the halves of {number(apart)} of {plural(len(halves), 'update')} went to two" if halves and trace.writers else ""
     )
-    third = "insert_from_update is for the row count; the sink does not get it."
-    return (first, *([second] if channels.hash else []), third)
+    each = f" So each half finds the writer of its own place{told}." if channels.redistribution else ""
+    return (
+        f"An UPDATE leaves as two rows, {chose}: a DELETE that keeps {old}, and an INSERT with the new values.{each} "
+        "insert_from_update = 1 marks the latter for the row count; the sink does not get it."
+    )
+
+
+def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
+    """Say how the channels are to be read."""
+    placed = exchange_sentence(trace)
+    if channels.hash:
+        kept = " and ".join(channel.name for channel in channels.redistribution)
+        placed += f" hash is Spark's xxhash64; the channel is that of the old {kept}, {_HASH_OF_NULL} where there is none, and places nothing."
+    if placed:
+        yield placed.strip()
+    if other := other_paradigm(trace):
+        yield other
+    current = "" if trace.era != Era.CURRENT else ", 4 and 5 the INSERT and the DELETE of an UPDATE"
+    null = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
+    clause = f"; case_number: the clause. Both are {null} where none fires." if trace.kind == "MERGE" else "."
+    yield f"operation: 1 INSERT, 2 DELETE, 3 UPDATE{current}{clause}"
 
 
 def _channels(trace: Trace) -> Channels | None:
@@ -307,7 +344,7 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
     witness = _witness(sample.witness, sample.before.num_rows)
     rows, position = [], 0
     for index, produced in enumerate(sample.produced):
-        halves = tuple(_after_row(after, i, channels, sample.writers) for i in range(position, position + produced))
+        halves = tuple(_after_row(after, i, channels, sample) for i in range(position, position + produced))
         position += produced
         row = [column[index] for column in before]
         entry = _ledger_row(row, witness[index], channels, halves)
@@ -319,19 +356,19 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
     return [row for _, _, row in sorted(rows, key=lambda entry: (entry[0] is None, entry[0] or 0, entry[1]))]
 
 
-def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Any]]:
-    """Give per row the position in the source and the source row's first value."""
+def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Cell | None]]:
+    """Give per row the position in the source and the source row's first value; None without one."""
     if witness is None:
         return [(None, None)] * count
     names = witness.schema.names
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
     # Without a source a row is recognised by what the target has.
     sources = struct_rows(witness.column("source" if "source" in names else "target"))
-    return [(at, values[0] if values else None) for at, values in zip(numbers, sources, strict=True)]
+    return [(at, cell(with_ends(values[0]), 24) if values else None) for at, values in zip(numbers, sources, strict=True)]
 
 
 def _ledger_row(
-    row: Sequence[Any], witness: tuple[int | None, Any], channels: Channels, after: tuple[AfterRow, ...]
+    row: Sequence[Any], witness: tuple[int | None, Cell | None], channels: Channels, after: tuple[AfterRow, ...]
 ) -> LedgerRow:
     before, layout = channels.layout.before, channels.layout.merge_row
     merge_row = row[before.merge_row]
@@ -340,11 +377,11 @@ def _ledger_row(
     asked = Operation(operation) if operation is not None else Operation.NONE
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
-        name=None if witness[1] is None else cell(witness[1], 24),
-        redistribution=tuple(cell(row[channel]) for channel in before.write_redistribution_columns),
+        name=witness[1],
+        redistribution=tuple(_value(row[channel]) for channel in before.write_redistribution_columns),
         hash=tail(row[before.hash]) if before.hash is not None else None,
         row_id=cell(row[before.row_id]),
-        fields=tuple(cell(values[index]) for index in layout.columns),
+        fields=tuple(_value(values[index]) for index in layout.columns),
         present=cell(values[layout.present]),
         operation=_small(operation),
         case=_small(values[layout.case_number]),
@@ -359,8 +396,12 @@ def _ledger_row(
     )
 
 
-def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, writers: Sequence[int]) -> AfterRow:
-    layout = channels.layout.after
+def _value(value: Any) -> Cell:
+    return cell(with_ends(value))
+
+
+def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, sample: PageSample) -> AfterRow:
+    layout, writers = channels.layout.after, sample.writers
     code = Operation(after[layout.operation][index])
     writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
     return AfterRow(
@@ -368,10 +409,11 @@ def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, w
         letter=code.letter,
         style=style_of(code),
         code=int(code),
-        columns=tuple(cell(after[i][index]) for i in layout.columns),
+        columns=tuple(_value(after[i][index]) for i in layout.columns),
         case=_small(after[layout.case_number][index]) if layout.case_number is not None else None,
         row_id=cell(after[layout.row_id][index]),
         insert_from_update=_small(after[layout.insert_from_update][index]),
+        number="" if sample.placement is None else str(sample.placement.numbers[index]).replace("-", MINUS),
         writer=writer,
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
-from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, exchange_of, passage
+from rowmerge_nb.report.model.repeated import repeated_matches
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
@@ -45,6 +46,7 @@ class Operator:
         exchange: its rows are redistributed before it.
         short: enough of the arguments to tell it from others of its kind.
         would: of a plan that was not run: how many rows would come out, as far as that is known.
+        passage: of ``transform_page``: how the rows that go in become those that come out.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Operator:
     exchange: bool = False
     short: str = ""
     would: KnownRows | None = None
+    passage: str = ""
 
     @property
     def rows_text(self) -> str:
@@ -122,6 +125,7 @@ class Plan:
         legend: how to read the drawing.
         paradigm: the row change paradigm.
         printed: of a plan that was not run: what EXPLAIN prints of it, line by line.
+        repeated: what Trino's rule about repeated matches is beside that of the SQL standard; ``""`` where nothing is checked.
     """
 
     operators: tuple[Operator, ...]
@@ -140,6 +144,7 @@ class Plan:
     legend: str
     paradigm: str
     printed: tuple[str, ...] = ()
+    repeated: str = ""
 
     @property
     def would(self) -> tuple[Operator, ...]:
@@ -195,6 +200,7 @@ def build_plan(trace: Trace) -> Plan | None:
         legend=legend,
         paradigm=trace.paradigm,
         printed=tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else (),
+        repeated=repeated_matches(trace),
     )
 
 
@@ -249,6 +255,9 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         exchange=_is_exchanged(record),
         short=visible(_short(record)),
         would=record.would,
+        passage=passage(trace, rows_in[0] or 0, rows_out or 0)
+        if record.kind == "MergeProcessor" and rows_out is not None
+        else "",
     )
 
 
@@ -328,6 +337,10 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
         return [f"runs in one pass with {below}"]
     if record.kind in CHANGERS:
         return [f"{'delete_rows' if record.kind == 'DeleteRows' else 'update_rows'}, on the page source that read the rows"]
+    if record.kind == "Exchange":
+        exchange = exchange_of(trace)
+        by_old = exchange is not None and not exchange.others and bool({"D", "U"} & operation_counts(trace).keys())
+        return ["a row to delete goes by its old values"] if by_old else []
     if record.kind == "TableFinish":
         return _count_notes(trace)
     return []
@@ -339,7 +352,7 @@ def _check_notes(trace: Trace) -> list[str]:
     if trace.state == StatementState.FINISHED and trace.duplicates == RepeatedMatches.STANDARD:
         return ["no target row is changed twice"]
     if trace.state == StatementState.FINISHED and trace.matched is not None:
-        return [f"{plural(trace.matched, 'key')}, 0 duplicates"]
+        return [f"{plural(trace.matched, 'matched row')}, no pair twice"]
     return ["fails on a repeated key"] if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} else []
 
 
@@ -349,5 +362,7 @@ def _count_notes(trace: Trace) -> list[str]:
         return []
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)
     derived = positions - sum(writer.counted for writer in trace.writers)
-    sum_ = f"{number(positions)} {MINUS} {number(derived)} = " if derived or trace.kind == "MERGE" else ""
+    sum_ = (
+        f"{number(positions)} stored {MINUS} {plural(derived, 'insert half', 'insert halves')} of updates = " if derived else ""
+    )
     return [f"{_fragments(trace)}, row count {sum_}{number(trace.count)}"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
 
-PARTS: Final = ("outcome", "check", "diff", "clauses", "plan", "pages", "stored", "calls", "journeys", "near", "verdicts")
+PARTS: Final = ("outcome", "check", "diff", "clauses", "journeys", "near", "plan", "pages", "stored", "calls", "verdicts")
 """The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
 ``near`` and ``check`` where they have something to say."""
 PRESETS: Final = {

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKS", "because_of", "gist_of", "mark_of", "reason_of", "reasons_of"]
 
-MARKS: Final = "D U I \N{MIDDLE DOT}: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
+MARKS: Final = {
+    "D": "a DELETE fires",
+    "U": "an UPDATE fires",
+    "I": "an INSERT fires",
+    "\N{MIDDLE DOT}": "DO NOTHING fires",
+    "f": "false",
+    "?": "unknown",
+    "e": "cannot be computed",
+    "x": "not true",
+    "–": "is about other rows",
+    " ": "not reached",
+}
 """What the marks of `mark_of` mean."""
 _MARKS: Final = {
     Fate.FALSE: "f",
@@ -48,7 +59,7 @@ def reasons_of(journey: Journey) -> Iterator[str]:
     if journey.join is Join.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
     elif journey.join is Join.NOT_MATCHED:
-        yield "It has no partner: ON is true for no row of the target."
+        yield f"It has no partner: {_unmatched(journey)}."
     elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
     for verdict in journey.verdicts:
@@ -61,14 +72,27 @@ def reasons_of(journey: Journey) -> Iterator[str]:
         yield "No clause fires, so the row does nothing."
 
 
+def _unmatched(journey: Journey) -> str:
+    """Say why a source row has no partner."""
+    part = journey.barred
+    if part is None:
+        return "ON is true for no row of the target"
+    blamed = _listed([f"{side}.{name}" for side, name, _ in part.values], "is NULL", "are NULL")
+    return f"{visible(' '.join(part.term.text.split()))} is unknown for every row of the target, since {blamed}"
+
+
 def gist_of(journey: Journey) -> str:
-    """Say in one sentence why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true."""
+    """Say in short why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true.
+
+    Of a row that a NULL keeps from having a partner that is said first.
+    """
+    barred = "" if journey.barred is None else f"It has no partner: {_unmatched(journey)}. "
     fired = [verdict for verdict in journey.verdicts if verdict.fate is Fate.FIRES]
     asked = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
     unknown = [verdict for verdict in asked if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *asked):
-        return f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
-    return f"No clause is about rows that are {journey.join}."
+        return f"{barred}{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
+    return f"{barred}No clause is about rows that are {journey.join}."
 
 
 def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
@@ -104,11 +128,22 @@ def _about(verdict: Verdict) -> str:
 
 
 def because_of(condition: TermTruth | None) -> str:
-    """Name the smallest parts that decided, each with the values that it reads; of an unknown one the NULL that is to blame: what follows a sentence about it."""
+    """Name the smallest parts that decided, each with the values that it reads, and the parts that a NULL makes unknown: what follows a sentence about it."""
     if condition is None:
         return ""
-    parts = [_part(part, condition) for part in dict.fromkeys(condition.deciding)]
+    deciding = tuple(dict.fromkeys(condition.deciding))
+    parts = [_part(part, condition) for part in deciding]
+    if condition.answer is not Answer.UNKNOWN:
+        parts += [_part(part, condition) for part in dict.fromkeys(_leaves(condition)) if part.answer is Answer.UNKNOWN]
     return ": " + "; ".join(parts) if parts else ""
+
+
+def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
+    """Give the parts of a condition that have no parts."""
+    if not condition.terms:
+        yield condition
+    for part in condition.terms:
+        yield from _leaves(part)
 
 
 def _part(part: TermTruth, whole: TermTruth) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["NULL", "Cell", "cell", "is_number", "struct_rows", "tail", "visible"]
+__all__ = ["NULL", "Cell", "cell", "is_number", "struct_rows", "tail", "visible", "with_ends"]
 
 LIMIT: Final = 40
 _TITLE_LIMIT: Final = 400
 _HASH_DIGITS: Final = 5
+_BLANK: Final = "\N{OPEN BOX}"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,18 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def _escape(char: str) -> str:
     return _SHORT.get(char) or (f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+
+
+def with_ends(value: Any) -> Any:
+    """Give a text whose first or last character is a blank with a sign in its place; anything else as it is.
+
+    >>> with_ends("Eve "), with_ends(" "), with_ends(7)
+    ('Eve\N{OPEN BOX}', '\N{OPEN BOX}', 7)
+    """
+    if not isinstance(value, str) or not (value.startswith(" ") or value.endswith(" ")):
+        return value
+    text = f"{value[:-1]}{_BLANK}" if value.endswith(" ") else value
+    return f"{_BLANK}{text[1:]}" if text.startswith(" ") else text
 
 
 def cell(value: Any, limit: int = LIMIT) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -226,3 +227,17 @@ def test_without_any_rule_the_plan_of_the_document_gives_the_same_table(spark: A
         result = engine.run(STATEMENT, rules_off=list(RULES))
         assert result.count == 6
         assert content(engine) == AFTER
+
+
+@pytest.mark.parametrize(("era", "rules_off"), [("documents", ()), ("current", ()), ("documents", tuple(RULES))])
+def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(spark: Any, era: str, rules_off: tuple[str, ...]) -> None:
+    sql = STATEMENT.replace("= purchases +", "= t.purchases +")
+    _, result = merged(spark, DELETE_AND_INSERT, sql=sql, era=era, rules_off=rules_off)
+    trace = result.trace
+    assert trace.pages is not None
+    assert trace.pages.placement is not None
+    assert trace.pages.writers == trace.pages.placement.chosen
+    told = Counter(
+        zip(trace.pages.writers, map(repr, trace.pages.layout.stored_page(trace.pages.after).to_pylist()), strict=True)
+    )
+    assert told == Counter((sample.writer, repr(row)) for sample in trace.stored for row in sample.page.to_pylist())

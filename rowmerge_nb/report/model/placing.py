@@ -1,0 +1,106 @@
+"""How changed rows find their writers, and what the other row change paradigm would make of them: sentences with a statement's own numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.model.clauses import operation_counts
+from rowmerge_nb.trace.nodes import ExchangeFacts
+from rowmerge_nb.trace.words import letters
+from rowmerge_nb.words import MINUS, code, number, plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["DELETE_AND_INSERT", "exchange_of", "exchange_sentence", "number_head", "other_paradigm", "passage", "writers_word"]
+
+DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
+CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
+EVENLY: Final = "ROUND_ROBIN"
+HAS_BOTH: Final = "memory"
+"""The one connector that has both paradigms; the others that come along have one."""
+
+
+def exchange_of(trace: Trace) -> ExchangeFacts | None:
+    """Give what the plan says of its exchange; None without one, and of a trace that was saved before plans said it."""
+    found = (record.facts for record in trace.plan if record.kind == "Exchange")
+    return next((facts for facts in found if isinstance(facts, ExchangeFacts)), None)
+
+
+def writers_word(trace: Trace) -> str:
+    """Say among how many writers the exchange chose: `` mod 2``; nothing where that is not known."""
+    placement = None if trace.pages is None else trace.pages.placement
+    return "" if placement is None else f" mod {number(placement.writers)}"
+
+
+def number_head(trace: Trace) -> str:
+    """Name the number by which rows find their writers: by the one rule that all have, or simply as a place."""
+    exchange = exchange_of(trace)
+    if trace.pages is None or trace.pages.placement is None:
+        return ""
+    return exchange.inserts if exchange is not None and not exchange.others else "place"
+
+
+def exchange_sentence(trace: Trace) -> str:
+    """Say which writer the exchange sends a row to; ``""`` without one."""
+    exchange = exchange_of(trace)
+    if exchange is None:
+        return ""
+    if exchange.others:
+        return f"An INSERT goes to {_writer(trace, exchange.inserts)}, a DELETE or UPDATE to {_writer(trace, exchange.others)}."
+    update = "" if trace.paradigm == DELETE_AND_INSERT else " or UPDATE"
+    old = "a DELETE by the old values, which its row keeps for that (there is no update layout)"
+    return f"A row goes to {_writer(trace, exchange.inserts)}: an INSERT{update} by the new values, {old}."
+
+
+def _writer(trace: Trace, rule: str) -> str:
+    return "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {rule}{writers_word(trace)}"
+
+
+def other_paradigm(trace: Trace) -> str:
+    """Say what the other paradigm would make of the statement; ``""`` of one without a paradigm."""
+    if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
+        return ""
+    other = CHANGE_ONLY if trace.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
+    has = f"has both: {code(f'--paradigm {other}')} runs it" if trace.connector == HAS_BOTH else f"works by {trace.paradigm} only"
+    known = f" Connector {trace.connector} {has}." if trace.connector else ""
+    counts = operation_counts(trace)
+    if counts and counts.get("U", 0) == 0:
+        return f"By {other} as many rows would leave, since none is updated.{known}"
+    shape = "stay one row, operation 3 with all columns" if other == CHANGE_ONLY else "be two rows, a DELETE and an INSERT"
+    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{known}"
+
+
+def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
+    """Count the rows that there would be."""
+    if not counts or None in counts.values():
+        return ""
+    deleted, updated, inserted = (counts.get(style) or 0 for style in "DUI")
+    one, two = deleted + updated + inserted, deleted + 2 * updated + inserted
+    would, does = (one, two) if trace.paradigm == DELETE_AND_INSERT else (two, one)
+    split = {"D": deleted + updated, "I": inserted + updated}
+    rows = {"D": deleted, "U": updated, "I": inserted} if would == one else split
+    return f": {plural(would, 'row')} ({letters(rows)}) would leave and reach the writers, not {number(does)}"
+
+
+def _going(trace: Trace, other: str) -> str:
+    """Say where an UPDATE would go."""
+    exchange = exchange_of(trace)
+    if exchange is None:
+        return ""
+    if other == DELETE_AND_INSERT:
+        return ", each for the writer of its own place"
+    if exchange.others == EVENLY:
+        return ", which may go to any writer"
+    return f", which goes by {exchange.others or f'{exchange.inserts} of its new values'}"
+
+
+def passage(trace: Trace, before: int, after: int) -> str:
+    """Say how the rows into ``transform_page`` become those out of it: ``8 rows − 2 dropped + 2 split = 8``."""
+    counts = operation_counts(trace)
+    dropped = counts.get("N") or 0
+    split = after - (before - dropped)
+    if not counts or None in counts.values() or split < 0 or not (dropped or split):
+        return f"{plural(before, 'row')} in, {number(after)} out"
+    parts = [f" {MINUS} {number(dropped)} dropped"] * bool(dropped) + [f" + {number(split)} split"] * bool(split)
+    return f"{plural(before, 'row')}{''.join(parts)} = {number(after)}"

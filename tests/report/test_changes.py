@@ -1,0 +1,73 @@
+"""The changed rows, and those that nothing changed: together the table as committed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.report.html import render_html
+from rowmerge_nb.report.model.changes import Diff
+from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.text import render_text
+from rowmerge_nb.trace.trace import Trace
+from tests.report.building import ROWS, Joined, Setup, merge_trace
+
+DAVE = Joined(("Dave", 1, "Devon"), -1, None, ("Dave", 11, "Devon"), 3)
+IDLE = Setup(rows=(*ROWS, DAVE), rows_before=7)
+
+
+def untouched(*rows: tuple[Any, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        dict(zip(["customer", "purchases", "address"], map(list, zip(*rows, strict=True)), strict=True))
+    )
+
+
+def diff_of(trace: Trace) -> Diff:
+    diff = build_report(trace).diff
+    assert diff is not None
+    return diff
+
+
+def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_that_were_matched() -> None:
+    trace = replace(merge_trace(IDLE), untouched=untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull")))
+    diff = diff_of(trace)
+    assert [([cell.text for cell in row.cells], row.source) for row in diff.same] == [
+        (["Dave", "11", "Devon"], "7"),
+        (["Hal\N{OPEN BOX}", "3", "Hull"], ""),
+        (["Ida", "NULL", "Hull"], ""),
+    ]
+    assert diff.summary == "6 changed, 3 unchanged (2 without a partner, 1 for which no clause fired)"
+    assert diff.sizes == "7 rows before: 3 unchanged + 3 updated + 1 deleted. 8 rows after: 3 unchanged + 3 updated + 2 inserted."
+    text = render_text(build_report(trace), show="diff,journeys")
+    assert "=  Hal\N{OPEN BOX}" in text
+    assert text.endswith("2 target rows untouched, since no row of the source has them for partners.")
+    html = render_html(build_report(trace))
+    assert html.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
+    assert "<li>" not in html
+
+
+def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:
+    second = Joined(("Aaron", 0, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
+    trace = replace(merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon")))
+    assert [row.cells[0].text for row in diff_of(trace).same] == ["Dave"]
+    assert diff_of(trace).summary == "6 changed, 1 unchanged"
+
+
+def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
+    trace = replace(merge_trace(Setup(rows_before=54)), untouched=untouched(*((f"row {n}", n, "x") for n in range(30))))
+    assert len(diff_of(trace).same) == 30
+    assert diff_of(trace).sizes.endswith("Of the unchanged ones the first 30 are shown.")
+
+
+@pytest.mark.parametrize("facts", [{"untouched": None}, {"untouched": untouched(("Dave", 11, "Devon"))}])
+def test_where_some_are_not_known_none_are_shown(facts: Any) -> None:
+    diff = diff_of(replace(merge_trace(Setup(rows_before=9)), **facts))
+    assert (diff.same, diff.untouched) == ((), 5)
+
+
+def test_sizes_that_do_not_add_up_are_not_told() -> None:
+    assert diff_of(replace(merge_trace(), rows_after=7)).sizes == ""
+    assert diff_of(merge_trace(Setup(rows=()))).sizes == ""

@@ -1,0 +1,123 @@
+"""A report says by which number a row has found its writer, and what the other paradigm would make of the statement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rowmerge_nb.report.model.placing import exchange_sentence, other_paradigm, passage
+from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.text import render_text
+from rowmerge_nb.trace.nodes import ExchangeFacts
+from rowmerge_nb.trace.trace import Trace
+from tests.report.building import ONLY_CHANGED, Setup, merge_trace
+from tests.report.traces import explain_trace
+
+
+def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
+    plan = tuple(replace(node, facts=facts) if node.kind == "Exchange" else node for node in trace.plan)
+    return replace(trace, plan=plan)
+
+
+def test_the_ledger_shows_of_every_row_the_number_that_gives_its_writer() -> None:
+    pages = build_report(merge_trace()).pages
+    assert pages is not None
+    assert (pages.number_head, pages.writer_head) == ("hash(address)", "writer = mod 2")
+    halves = [half for row in pages.rows for half in row.after]
+    assert halves
+    assert all(int(half.number) % 2 == half.writer for half in halves)
+    line = next(line for line in render_text(build_report(merge_trace()), show="pages").splitlines() if "Arches" in line)
+    assert line.split()[-2:] == [halves[1].number, "1"]
+
+
+def test_without_an_exchange_there_are_no_such_numbers() -> None:
+    trace = merge_trace(Setup(redistribution=()))
+    pages = build_report(trace).pages
+    assert pages is not None
+    assert (pages.number_head, pages.writer_head) == ("", "writer")
+    assert exchange_sentence(trace) == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            ExchangeFacts("hash(address)", "", "hash", ""),
+            (
+                "A row goes to writer hash(address) mod 2: an INSERT by the new values, a DELETE by the old values, which its row keeps for that "
+                "(there is no update layout)."
+            ),
+        ),
+        (
+            ExchangeFacts("bucket(customer)", "bucket(row_id)", "function", "function"),
+            "An INSERT goes to writer bucket(customer) mod 2, a DELETE or UPDATE to writer bucket(row_id) mod 2.",
+        ),
+        (
+            ExchangeFacts("hash(address)", "ROUND_ROBIN", "hash", ""),
+            "An INSERT goes to writer hash(address) mod 2, a DELETE or UPDATE to the writers in turn, some thousand rows at a time.",
+        ),
+        (None, ""),
+    ],
+)
+def test_a_sentence_says_which_writer_a_row_goes_to(facts: ExchangeFacts | None, said: str) -> None:
+    assert exchange_sentence(with_exchange(merge_trace(), facts)) == said
+
+
+def test_halves_that_went_to_two_writers_are_counted() -> None:
+    assert "here the halves of 3 of 3 updates went to two." in " ".join(render_text(build_report(merge_trace())).split())
+
+
+@pytest.mark.parametrize(
+    ("trace", "said"),
+    [
+        (
+            merge_trace(),
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which goes by hash(address) of its new "
+                "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. Connector memory has both: "
+                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
+            ),
+        ),
+        (
+            merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
+            (
+                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE and an INSERT, each for the writer of its own place: 9 rows "
+                "(D 4, I 5) would leave and reach the writers, not 6. Connector sqlite works by CHANGE_ONLY_UPDATED_COLUMNS only."
+            ),
+        ),
+        (
+            merge_trace(Setup(era="current"), connector=""),
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which may go to any writer: 6 rows "
+                "(D 1, U 3, I 2) would leave and reach the writers, not 9."
+            ),
+        ),
+        (
+            explain_trace(Setup(redistribution=())),
+            (
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. Connector memory has both: "
+                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
+            ),
+        ),
+        (
+            merge_trace(Setup(rows=()), connector=""),
+            "By CHANGE_ONLY_UPDATED_COLUMNS as many rows would leave, since none is updated.",
+        ),
+        (merge_trace(paradigm=""), ""),
+    ],
+)
+def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(trace: Trace, said: str) -> None:
+    assert other_paradigm(trace) == said
+
+
+@pytest.mark.parametrize(
+    ("facts", "rows", "said"),
+    [
+        ({}, (7, 9), "7 rows \N{MINUS SIGN} 1 dropped + 3 split = 9"),
+        ({"clauses": ()}, (7, 9), "7 rows in, 9 out"),
+    ],
+)
+def test_rows_out_of_the_processor_follow_from_those_that_go_in(facts: Any, rows: tuple[int, int], said: str) -> None:
+    assert passage(merge_trace(**facts), *rows) == said

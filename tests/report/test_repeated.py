@@ -1,0 +1,52 @@
+"""A report says how Trino's rule about repeated matches and that of the SQL standard differ, and what both answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.report.html import render_html
+from rowmerge_nb.report.model.repeated import repeated_matches
+from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.trace.trace import MatchPattern
+from tests.report.building import ONLY_CHANGED, Setup, merge_trace
+from tests.report.traces import update_trace
+
+TWO_CLAUSES = MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1)
+NO_CLAUSE = MatchPattern(matches=2, acting=0, updates=0, deletes=0, repeated=True, rows=1)
+ONE_CLAUSE = MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=True, rows=1)
+ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=False, rows=1)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        (None, "fail in Trino alone."),
+        ((), "Here no target row is matched twice, so both let it pass."),
+        ((ONE_ACTS,), "Here both let it pass."),
+        ((ONE_CLAUSE,), "Here both fail."),
+        ((TWO_CLAUSES,), "Here Trino's rule lets it pass, and the standard fails."),
+        ((NO_CLAUSE, ONE_ACTS), "Here the standard lets it pass, and Trino's rule fails."),
+    ],
+)
+def test_what_both_rules_answer_is_told_where_it_is_known(patterns: tuple[MatchPattern, ...] | None, said: str) -> None:
+    assert repeated_matches(merge_trace(multiple_matches=patterns)).endswith(said)
+
+
+def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
+    said = repeated_matches(merge_trace(duplicates=RepeatedMatches.STANDARD))
+    assert "`duplicates=standard` has the standard's rule decide here." in said
+    assert "decide" not in repeated_matches(merge_trace())
+
+
+def test_where_rows_are_changed_in_place_two_clauses_fail_too() -> None:
+    assert "two clauses that change one row fail here as well" in repeated_matches(merge_trace(Setup(paradigm=ONLY_CHANGED)))
+
+
+def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
+    assert repeated_matches(update_trace()) == ""
+    assert repeated_matches(merge_trace(duplicates=RepeatedMatches.NONE)) == ""
+
+
+def test_it_stands_beside_the_plan() -> None:
+    assert "<b>Trino and the SQL standard.</b>" in render_html(build_report(merge_trace()), show="plan")
