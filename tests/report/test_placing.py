@@ -58,6 +58,10 @@ def test_without_an_exchange_there_are_no_such_numbers() -> None:
             ExchangeFacts("hash(address)", "ROUND_ROBIN", "hash", ""),
             "An INSERT goes to writer hash(address) mod 2, a DELETE or UPDATE to the writers in turn, some thousand rows at a time.",
         ),
+        (
+            ExchangeFacts("mine:Function[" + "x" * 40, "bucket(row_id)"),
+            "An INSERT goes to writer (connector's bucket) mod 2, a DELETE or UPDATE to writer bucket(row_id) mod 2.",
+        ),
         (None, ""),
     ],
 )

@@ -263,7 +263,7 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
     placed = exchange_sentence(trace)
     if channels.hash:
         kept = " and ".join(channel.name for channel in channels.redistribution)
-        placed += f" hash is Spark's xxhash64; the channel is that of the old {kept}, {_HASH_OF_NULL} where there is none, and places nothing."
+        placed += f" hash is Spark's xxhash64; the channel holds that of the old {kept}, {_HASH_OF_NULL} where there is none, and places nothing."
     if placed:
         yield placed.strip()
     if other := other_paradigm(trace):

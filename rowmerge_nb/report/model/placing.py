@@ -17,6 +17,8 @@ __all__ = ["DELETE_AND_INSERT", "exchange_of", "exchange_sentence", "number_head
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 EVENLY: Final = "ROUND_ROBIN"
+ROOM: Final = 40
+"""So many letters of a rule fit into a sentence; the plan shows all of it."""
 HAS_BOTH: Final = "memory"
 """The one connector that has both paradigms; the others that come along have one."""
 
@@ -38,7 +40,7 @@ def number_head(trace: Trace) -> str:
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
-    return exchange.inserts if exchange is not None and not exchange.others else "place"
+    return _rule(exchange.inserts) if exchange is not None and not exchange.others else "place"
 
 
 def exchange_sentence(trace: Trace) -> str:
@@ -54,7 +56,11 @@ def exchange_sentence(trace: Trace) -> str:
 
 
 def _writer(trace: Trace, rule: str) -> str:
-    return "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {rule}{writers_word(trace)}"
+    return "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(rule)}{writers_word(trace)}"
+
+
+def _rule(rule: str) -> str:
+    return rule if len(rule) <= ROOM else "(connector's bucket)"
 
 
 def other_paradigm(trace: Trace) -> str:
@@ -92,7 +98,7 @@ def _going(trace: Trace, other: str) -> str:
         return ", each for the writer of its own place"
     if exchange.others == EVENLY:
         return ", which may go to any writer"
-    return f", which goes by {exchange.others or f'{exchange.inserts} of its new values'}"
+    return f", which goes by {_rule(exchange.others or exchange.inserts)}{'' if exchange.others else ' of its new values'}"
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
