@@ -15,6 +15,8 @@ from rowmerge_nb.trace.trace import Trace
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import explain_trace
 
+BOTH = "`--compare paradigms` runs both, on a copy in memory where the store has one of them."
+
 
 def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
     plan = tuple(replace(node, facts=facts) if node.kind == "Exchange" else node for node in trace.plan)
@@ -59,7 +61,7 @@ def test_without_an_exchange_there_are_no_such_numbers() -> None:
             "An INSERT goes to writer hash(address) mod 2, a DELETE or UPDATE to the writers in turn, some thousand rows at a time.",
         ),
         (
-            ExchangeFacts("mine:Function[" + "x" * 40, "bucket(row_id)"),
+            ExchangeFacts("mine:Function[" + "x" * 40, "bucket(row_id)", "function", "function"),
             "An INSERT goes to writer (connector's bucket) mod 2, a DELETE or UPDATE to writer bucket(row_id) mod 2.",
         ),
         (None, ""),
@@ -80,34 +82,31 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
             merge_trace(),
             (
                 "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which goes by hash(address) of its new "
-                "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. Connector memory has both: "
-                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
+                "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. "
+                f"{BOTH}"
             ),
         ),
         (
             merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
             (
                 "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE and an INSERT, each for the writer of its own place: 9 rows "
-                "(D 4, I 5) would leave and reach the writers, not 6. Connector sqlite works by CHANGE_ONLY_UPDATED_COLUMNS only."
+                f"(D 4, I 5) would leave and reach the writers, not 6. {BOTH}"
             ),
         ),
         (
             merge_trace(Setup(era="current"), connector=""),
             (
                 "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which may go to any writer: 6 rows "
-                "(D 1, U 3, I 2) would leave and reach the writers, not 9."
+                f"(D 1, U 3, I 2) would leave and reach the writers, not 9. {BOTH}"
             ),
         ),
         (
             explain_trace(Setup(redistribution=())),
-            (
-                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. Connector memory has both: "
-                "`--paradigm CHANGE_ONLY_UPDATED_COLUMNS` runs it."
-            ),
+            (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. {BOTH}"),
         ),
         (
             merge_trace(Setup(rows=()), connector=""),
-            "By CHANGE_ONLY_UPDATED_COLUMNS as many rows would leave, since none is updated.",
+            f"By CHANGE_ONLY_UPDATED_COLUMNS as many rows would leave, since none is updated. {BOTH}",
         ),
         (merge_trace(paradigm=""), ""),
     ],

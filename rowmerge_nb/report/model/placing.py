@@ -19,8 +19,7 @@ CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 EVENLY: Final = "ROUND_ROBIN"
 ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
-HAS_BOTH: Final = "memory"
-"""The one connector that has both paradigms; the others that come along have one."""
+COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
 
 
 def exchange_of(trace: Trace) -> ExchangeFacts | None:
@@ -68,13 +67,11 @@ def other_paradigm(trace: Trace) -> str:
     if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
         return ""
     other = CHANGE_ONLY if trace.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
-    has = f"has both: {code(f'--paradigm {other}')} runs it" if trace.connector == HAS_BOTH else f"works by {trace.paradigm} only"
-    known = f" Connector {trace.connector} {has}." if trace.connector else ""
     counts = operation_counts(trace)
     if counts and counts.get("U", 0) == 0:
-        return f"By {other} as many rows would leave, since none is updated.{known}"
+        return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
     shape = "stay one row, operation 3 with all columns" if other == CHANGE_ONLY else "be two rows, a DELETE and an INSERT"
-    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{known}"
+    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{COMPARED}"
 
 
 def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
