@@ -83,7 +83,8 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
                 ways[way] = _made(trace, pages, *way)
             key = tuple(value for name, value in zip(_OPTIONS, chosen, strict=True) if name in choices)
             traces[key] = _ruled(ways[way], chosen[2])
-    return Variants(choices, traces, why)
+    numbers = {way: _numbers(trace, pages, one.pages) for way, one in ways.items() if one.pages is not None}
+    return Variants(choices, traces, why, numbers)
 
 
 def _obstacle(trace: Trace) -> str:
@@ -345,11 +346,26 @@ class _SeenPlaces(BucketFunction):
 
 def _writers(trace: Trace, run: PageSample, made: PageSample) -> tuple[int, ...]:
     """Say to which writer each row would go; -1 where the run does not tell."""
-    exchange = next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
-    if exchange is None:
+    if _exchange(trace) is None:
         return _writers_of_tasks(run, made)
-    if trace.spread is None:
+    spread = trace.spread
+    if spread is None:
         return tuple([_UNKNOWN] * int(made.after.num_rows))
+    return tuple(_UNKNOWN if number is None else number % spread for number in _numbers(trace, run, made))
+
+
+def _exchange(trace: Trace) -> ExchangeFacts | None:
+    return next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
+
+
+def _numbers(trace: Trace, run: PageSample, made: PageSample) -> tuple[int | None, ...]:
+    """Give the number of each row's place, whose remainder is its writer; None where the run does not tell. Nothing without an exchange.
+
+    A function of the connector's is known by the writers that the run has shown, so of its numbers the remainder alone.
+    """
+    exchange = _exchange(trace)
+    if exchange is None or trace.spread is None:
+        return ()
     page, layout = made.after, made.layout
     columns, row_id = layout.redistribution_columns, layout.after.row_id
     # Without an update layout all rows go by the insert layout, as the documents have it, or today the inserted ones alone.
@@ -360,13 +376,11 @@ def _writers(trace: Trace, run: PageSample, made: PageSample) -> tuple[int, ...]
     else:
         updates = inserts if layout.era is Era.DOCUMENTS else Destination(even=True)
     buckets = Placing(inserts, updates).buckets(page, layout, 0)
-    by_row_id = row_id if exchange.updates else None
-    writers = places_of(page, buckets, columns, by_row_id, layout.after.operation) % trace.spread
+    numbers = places_of(page, buckets, columns, row_id if exchange.updates else None, layout.after.operation)
     # What a function of the connector's decides is known of places that the run has shown.
     by_function = np.where(_inserted(made), inserts.function is not None, updates.function is not None)
     unknown = by_function & buckets.is_null().to_numpy(zero_copy_only=False)
-    known: list[int] = np.where(unknown, _UNKNOWN, writers).tolist()
-    return tuple(known)
+    return tuple(None if gap else number for gap, number in zip(unknown.tolist(), numbers.tolist(), strict=True))
 
 
 def _destination(

@@ -21,8 +21,11 @@ class Variants:
         traces: per value of ``choices``, in that order, what would have come of it; the run's own is not among them. It has pages, writers
             and an outcome, and neither calls nor fragments: nothing was run.
         why: a sentence about options that cannot be set otherwise; ``""`` if all can.
+        numbers: per paradigm and era, those of the run too, the numbers by which an exchange finds the writer of each row of the page after
+            ``transform_page``: its hash or its bucket, None where it is not known; none without an exchange.
     """
 
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traces: Mapping[tuple[str, ...], Trace] = field(default_factory=dict)
     why: str = ""
+    numbers: Mapping[tuple[str, ...], tuple[int | None, ...]] = field(default_factory=dict)

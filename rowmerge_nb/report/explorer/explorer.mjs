@@ -474,7 +474,7 @@ function render({ model, el }) {
       station("join", row.group, row.on ? condition(row.on) : h("p", { class: "rm-p" }, row.reasons[0] ?? "")),
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
       station("transform", row.becomes.join(" + ") || "dropped", halves.length ? table("The rows that it becomes", state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
-      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", h("p", { class: "rm-p" }, "Rows of one place go to one writer: the old row by the old place, the new one by the new place.")),
+      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.tab = "writers"; later(); } }, `what writer ${number} handed over`))),
@@ -577,7 +577,7 @@ function render({ model, el }) {
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     const other = base !== state;
     if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, other ? beside(state.before, base.before, () => true) : state.before.rows, name)];
-    const withWriter = stepOf("sinks") <= at();
+    const withWriter = stepOf(steps.includes("exchange") ? "exchange" : "sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
     return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table("Page at this moment", state.after.channels, other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows, lead)];
   }

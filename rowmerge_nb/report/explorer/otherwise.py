@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
 
-__all__ = ["BETWEEN", "NO_CALLS", "difference", "otherwise"]
+__all__ = ["BETWEEN", "NO_CALLS", "difference", "numbers_of", "otherwise"]
 
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
@@ -55,6 +55,12 @@ def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | 
     return {"choices": {name: list(values) for name, values in variants.choices.items()}, "changes": changes, "why": variants.why}
 
 
+def numbers_of(trace: Trace, variants: Variants | None) -> tuple[int | None, ...]:
+    """Give the numbers by which the rows of a run, or of what was derived from it, find their writers; none where nothing was derived."""
+    failed = trace.state == StatementState.FAILED
+    return () if variants is None or failed else variants.numbers.get((trace.paradigm, trace.era), ())
+
+
 def _distance(values: tuple[str, ...], own: tuple[str, ...]) -> int:
     return sum(value != was for value, was in zip(values, own, strict=True))
 
@@ -77,15 +83,15 @@ def _state(
     options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
     # Under another rule that lets it pass, the same pages are there.
     alike = next((one for one, other in variants.traces.items() if one in known and other.pages is trace.pages), None)
-    state = {**known[alike]} if alike is not None else _derived(trace, untouched)
+    state = {**known[alike]} if alike is not None else _derived(trace, untouched, variants)
     failed = trace.state == StatementState.FAILED
     differs = [state["steps"][-1]["key"]] if failed else differing_steps(state, run)
     trial = {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}
     return {**state, "meta": [[_options(trace), ""]], "options": options, "trial": trial}
 
 
-def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
-    state = explorer_state(trace, untouched)
+def _derived(trace: Trace, untouched: pa.Table | None, variants: Variants) -> dict[str, Any]:
+    state = explorer_state(trace, untouched, numbers_of(trace, variants))
     says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT}
     known = trace.state == StatementState.FAILED
     return {

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.explorer.otherwise import otherwise
+from rowmerge_nb.report.explorer.otherwise import numbers_of, otherwise
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.html import render_html, style_sheet
 from rowmerge_nb.report.model.report import build_report
@@ -94,7 +94,7 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Var
     """
     from markupsafe import escape
 
-    state = explorer_state(trace, untouched)
+    state = explorer_state(trace, untouched, numbers_of(trace, variants))
     if variants is not None:
         state["otherwise"] = otherwise(state, variants, untouched)
     # Within a script nothing is escaped, but its end is looked for.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
+from rowmerge_nb.report.explorer.places import exchange_sentence, placed_rows
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -50,12 +51,13 @@ _NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": []}
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
 
-def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
+def explorer_state(trace: Trace, untouched: pa.Table | None = None, numbers: Sequence[int | None] = ()) -> dict[str, Any]:
     """Give what the explorer shows of a trace.
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides; or that failed, with whatever it has.
         untouched: rows of the target that were not joined, or not chosen by WHERE, where somebody knows more of them than the trace.
+        numbers: by what each row of the page after ``transform_page`` found its writer, see `rowmerge_nb.trace.variants.Variants`.
 
     Of a large statement the rows are those that were asked for with it, if there are such; else the first ones that the trace holds.
 
@@ -95,7 +97,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
         if pages is not None and shown
         else _NO_PAGE,
-        "after": _after(report, pages, place) if pages is not None and shown else _NO_PAGE,
+        "after": _after(report, pages, place, placed_rows(trace, numbers)) if pages is not None and shown else _NO_PAGE,
         "writers": _writers(report, trace),
         "calls": [
             {"order": row.order, "where": row.where, "method": row.method, "carries": row.carries, "error": row.error}
@@ -180,7 +182,7 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
             )
         )
     if any(node.kind == "Exchange" for node in trace.plan):
-        steps.append(("exchange", "exchange", "Sends each row to the writer that is responsible for its place."))
+        steps.append(("exchange", "exchange", exchange_sentence(trace)))
     steps.append(
         (
             "sinks",
@@ -380,7 +382,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
 
 
-def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[str, Any]:
+def _after(report: Report, pages: PageSample, place: Mapping[int, int], placed: Sequence[str]) -> dict[str, Any]:
     channels = (
         report.pages.channels.after
         if report.pages is not None
@@ -398,6 +400,7 @@ def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[
             "letter": operation.letter,
             "style": style_of(operation),
             "writer": pages.writers[at],
+            "placed": placed[at] if placed else "",
         }
         for (index, at), operation, row in zip(made, operations, values, strict=True)
     ]

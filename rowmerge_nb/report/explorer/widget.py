@@ -13,7 +13,7 @@ import traitlets
 from rowmerge_nb.choices import CHOSEN_RULES
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
-from rowmerge_nb.report.explorer.otherwise import BETWEEN, otherwise
+from rowmerge_nb.report.explorer.otherwise import BETWEEN, numbers_of, otherwise
 from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import editable_cells, moved_since, trial_state
@@ -85,7 +85,7 @@ class Explorer(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, again: Again | None = None, variants: Variants | None = None) -> None:
         untouched = None if again is None else again.untouched(trace)
-        run = explorer_state(trace, untouched)
+        run = explorer_state(trace, untouched, numbers_of(trace, variants))
         self._trace = trace
         self._again = again
         self._run = {
