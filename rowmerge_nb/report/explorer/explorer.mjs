@@ -601,20 +601,18 @@ function render({ model, el }) {
   function callsPanel() {
     if (state.no_calls) return h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
     return scroll("Calls", h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, ["", "who", "method", "carries"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
-        h("td", { class: "rm-r rm-mut" }, call.order), h("td", {}, call.where), h("td", {}, h("code", {}, call.method)),
-        h("td", { class: "rm-w" }, call.carries, carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
+        h("td", { class: "rm-r rm-mut" }, call.order),
+        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
   }
 
-  // The rows that a writer's sink has got, and what it said of them.
+  // The rows that the sink of a writer has got.
   function carried(call) {
-    if (hidden() || call.writer === null) return null;
-    if (call.method === "store_merged_rows") {
-      const rows = [...new Set(state.after.rows.filter((row) => row.writer === call.writer).map((row) => row.of))];
-      return rows.length > 0 && h("div", {}, rows.map((of) => h("button", { class: "rx-link", "data-key": `call-${call.order}-${of}`, click: () => { local.focus = '[data-key="tabpanel"]'; choose(of); } }, value(state.rows[of].name))));
-    }
-    return null;
+    if (hidden() || call.writer === null || call.method !== "store_merged_rows") return null;
+    const rows = [...new Set(state.after.rows.filter((row) => row.writer === call.writer).map((row) => row.of))];
+    return rows.length > 0 && h("div", {}, `rows of writer ${call.writer}:`, rows.map((of) =>
+      h("button", { class: "rx-link", "data-key": `call-${call.order}-${of}`, click: () => { local.focus = '[data-key="tabpanel"]'; choose(of); } }, value(state.rows[of].name))));
   }
 
   // -- the moment -----------------------------------------------------------------------------------------------------
@@ -696,7 +694,6 @@ function render({ model, el }) {
   // What had the focus may be gone, or of no use now: it goes to what came in its place, never back to the top of the page.
   function refocus(was) {
     const wanted = [local.focus, was, '.rx-now button:not(:disabled)', '[data-key="tabpanel"]'];
-    local.focus = null;
     wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled)?.focus({ preventScroll: true });
   }
 
@@ -711,6 +708,7 @@ function render({ model, el }) {
       h("p", { class: "rm-meta rx-keys" }, KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
+    local.focus = null;
     const row = state.rows[chosen()];
     live.textContent = `${state.steps[at()].name}. ${hidden() || !row ? "" : `Row ${row.number ?? ""} ${row.name ?? "NULL"}: ${row.gist}`}`;
   }

@@ -12,8 +12,21 @@ from rowmerge_nb.words import MINUS, join, number, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["asides", "legends", "passage"]
+__all__ = ["CALLS", "asides", "legends", "passage"]
 
+CALLS: Final = {
+    "get_merge_row_id_column_handle": "by what the store finds a row again",
+    "get_row_change_paradigm": "the form in which the store takes changes",
+    "get_insert_layout": "by what rows to insert find their writer",
+    "get_update_layout": "by what other rows find theirs; none: the step exchange says how",
+    "begin_merge": "gives the handle of the change, which every sink gets",
+    "create_merge_sink": "with that handle, a sink for one writer",
+    "finish": "its fragments name what the sink has stored, for the coordinator alone",
+    "finish_merge": "gets the fragments of all sinks, and makes one change of them",
+    "commit": "makes the change visible",
+    "rollback": "drops the change",
+}
+"""What the calls of the contract are for."""
 _DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 _TWO_ROWS: Final = (
     "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import asides, legends, passage
+from rowmerge_nb.report.explorer.legend import CALLS, asides, legends, passage
 from rowmerge_nb.report.explorer.places import exchange_sentence, placed_rows
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
@@ -111,6 +111,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None, numbers: Seq
                 "writer": writers.get(row.order),
                 "method": row.method,
                 "carries": row.carries,
+                "means": CALLS.get(row.method, ""),
                 "error": row.error,
             }
             for row in (report.calls.rows if report.calls is not None else ())
