@@ -371,8 +371,13 @@ def test_everything_by_keys(page: str, tmp_path: Path) -> None:
         await press('ArrowDown', '[data-key=row-0]');
         told.second = [document.activeElement.dataset.key, text('.rx-row[aria-selected=true] .rx-name')];
         await press('ArrowRight'); told.right = text('[aria-current=step]');
-        await press('End'); told.end = text('[aria-current=step]');
+        await press('End'); told.last = document.activeElement.dataset.key;
+        await press('Home'); told.first = document.activeElement.dataset.key;
+        await press('End', '[aria-current=step]'); told.end = [text('[aria-current=step]'), document.activeElement.dataset.key];
+        await press('ArrowLeft'); told.left = document.activeElement.dataset.key;
         await press('Home'); told.home = text('[aria-current=step]');
+        await press('End', '[data-key=tab-row]'); told.tabs = document.activeElement.dataset.key;
+        await press('Home'); told.tabs += ' ' + document.activeElement.dataset.key;
         await press('2'); told.clause = [text('[role=tab][aria-selected=true]'), all('.rx-dim').length];
         await press('Escape'); told.escape = [text('[role=tab][aria-selected=true]'), all('.rx-dim').length];
         await press('ArrowRight', '[role=tab][aria-selected=true]'); told.tab = text('[role=tab][aria-selected=true]');
@@ -385,10 +390,14 @@ def test_everything_by_keys(page: str, tmp_path: Path) -> None:
     assert told == {
         "second": ["row-1", "Bill"],
         "right": "distinct",
-        "end": "commit",
+        "last": "row-6",
+        "first": "row-0",
+        "end": ["commit", "step-commit"],
+        "left": "step-finish",
         "home": "read",
+        "tabs": "tab-calls tab-row",
         "clause": ["Clauses", 6],
-        "escape": ["Row 1", 0],
+        "escape": ["Row 0", 0],
         "tab": "Clauses",
         "play": "Pause",
         "pause": "Play",
@@ -422,6 +431,143 @@ def test_predict_hides_what_becomes_of_rows_until_all_are_chosen(page: str, tmp_
     assert told["ready"] == "Reveal"
     assert told["score"] == "4 of 7 right."
     assert told["wrong"] == ["right", "right", "you chose none", "right", "you chose none", "right", "you chose none"]
+
+
+@needs_browser
+def test_predict_can_be_left_and_keeps_steps_and_play_until_then(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        const off = () => ['play', 'on', 'step-commit'].map((key) => one(`[data-key=${key}]`).disabled);
+        one('[data-key=predict]').focus();
+        await click('[data-key=predict]');
+        told.focus = document.activeElement.tagName;
+        told.off = off();
+        await press('ArrowRight', '[data-key=row-0]'); await press('p'); told.step = text('[aria-current=step]');
+        await press('Escape'); told.escaped = [text('[data-key=predict]'), off(), document.activeElement.dataset.key];
+        await click('[data-key=predict]');
+        await click('[data-key=cancel]');
+        told.cancelled = [text('[data-key=predict]'), all('select').length, all('.rx-rows .rm-op').length];
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "focus": "SELECT",
+        "off": [True, True, True],
+        "step": "join",
+        "escaped": ["Predict", [False, False, False], "predict"],
+        "cancelled": ["Predict", 0, 7],
+    }
+
+
+@needs_browser
+def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=tab-clauses]'); await click('[data-key=clause-1]');
+        told.said = text('.rx-rows .rx-other');
+        one('[data-key=all-rows]').focus(); await click('[data-key=all-rows]');
+        told.cleared = [all('.rx-dim').length, document.activeElement.dataset.key];
+        await click('[data-key=clause-1]'); await click('[data-key=tab-calls]');
+        told.left = all('.rx-dim, .rx-rows .rx-other').length;
+        await click('[data-key=tab-clauses]');
+        told.back = all('.rx-dim').length;
+        told.keys = text('.rx-keys');
+        """,
+        tmp_path,
+    )
+    assert told["said"] == "Marked: the rows of clause 1. All rows"
+    assert told["cleared"] == [0, "clause-1"]
+    assert (told["left"], told["back"]) == (0, 0)
+    assert told["keys"].startswith("Keys: ")
+
+
+@needs_browser
+def test_links_lead_from_calls_and_stations_and_keep_the_focus(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=row-0]');
+        await click('[data-key=step-sinks]');
+        const link = one('[data-key^=to-writer-]'); link.focus(); await click(`[data-key=${link.dataset.key}]`);
+        told.writers = [text('[role=tab][aria-selected=true]'), document.activeElement.dataset.key];
+        await click('[data-key=tab-calls]');
+        const call = all('[data-key^=call-]').find((one) => one.dataset.key.endsWith('-1')); call.focus(); await click(`[data-key=${call.dataset.key}]`);
+        told.row = [text('[role=tab][aria-selected=true]'), text('.rx-who'), document.activeElement.dataset.key];
+        one('[data-key=on]').focus(); await click('[data-key=step-finish]'); await click('[data-key=on]');
+        told.end = document.activeElement.dataset.key;
+        all('.rx-station')[0].dispatchEvent(new MouseEvent('click', { bubbles: true })); await wait();
+        told.station = text('[aria-current=step]');
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "writers": ["Writers", "tabpanel"],
+        "row": ["Row 1", "Bill DELETE", "tabpanel"],
+        "end": "step-commit",
+        "station": "read",
+    }
+
+
+@needs_browser
+def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=step-exchange]'); await click('[data-key=row-0]');
+        told.placed = all('.rx-station-words[open] p').map((one) => one.textContent);
+        await click('[data-key=step-join]'); await click('[data-key=row-6]');
+        told.barred = [text('.rx-station-words[open]'), all('.rx-station-words[open] .rx-blamed').length, all('.rx-values .rx-unknown').length];
+        await click('[data-key=row-4]'); told.near = text('.rx-station-words[open]');
+        await click('[data-key=step-distinct]'); told.rules = text('.rx-aside');
+        await click('[data-key=step-read]'); told.tables = all('.rx-both tbody').map((one) => one.children.length);
+        """,
+        tmp_path,
+    )
+    old, new = told["placed"]
+    assert re.fullmatch(r"D address = 'Antioch' → hash -?\d+ → mod \d+ = writer \d", old)
+    assert re.fullmatch(r"I address = 'Arches' → hash -?\d+ → mod \d+ = writer \d", new)
+    assert "this is unknown, since NULL equals nothing" in told["barred"][0]
+    assert told["barred"][1:] == [1, 1]
+    assert "('gus') would match target row 'Gus'" in told["near"]
+    assert "The SQL standard counts the source rows" in told["rules"]
+    assert told["tables"] == [7, 7]
+
+
+def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: Engine) -> None:
+    trace = engine.run(MERGE, rehearse=True).trace
+    for made in (trace, *variants_of(trace).traces.values()):
+        assert made.pages is not None
+        state = explorer_state(made)
+        if made.pages.writers:
+            assert made.pages.placement is not None
+            assert made.pages.placement.chosen == made.pages.writers
+            told = [
+                row["placed"].rpartition("writer ")[2] for row in state["after"]["rows"] if row["placed"].startswith("address")
+            ]
+            assert told
+            assert set(told) <= {str(writer) for writer in made.pages.writers}
+
+
+def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
+    def step(key: str, **options: Any) -> dict[str, Any]:
+        state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)
+        return next(step for step in state["steps"] if step["key"] == key)
+
+    split, whole = step("transform"), step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current")
+    assert split["says"].endswith("7 rows in: 2 dropped, 2 updates split in two: 7 out.")
+    assert whole["says"].endswith("7 rows in: 2 dropped: 5 out.")
+    assert "an UPDATE is two rows" in split["aside"]
+    assert "an UPDATE stays one row" in whole["aside"]
+    assert ["operation", "1 INSERT, 2 DELETE, 3 UPDATE"] in whole["legend"]
+    assert "5 the DELETE of an UPDATE" in dict(step("sinks", era="current")["legend"])["operation"]
+    assert "42 is the hash of NULL" in dict(step("case")["legend"])["hash"]
+    assert "hash" not in dict(step("case", era="current")["legend"])
+    assert "the standard's rule decides" in step("distinct", duplicates="standard")["aside"]
+    assert "Here no target row is matched twice." in step("distinct")["says"]
+    evenly = step("exchange", era="current")["says"]
+    assert "A row to insert goes to writer hash(address) mod" in evenly
 
 
 @needs_browser
@@ -479,7 +625,7 @@ def test_update_and_delete_in_the_browser(engine: Engine, tmp_path: Path, statem
         for (const row of told.gist) { await click(`[data-key=row-${row}]`); told.gists.push(text('.rx-gist')); }
         told.predict = all('[data-key=predict]').length;
         for (const key of ['clauses', 'writers', 'calls', 'row']) await click(`[data-key=tab-${key}]`);
-        await press('End', '[data-key=tab-row]');
+        await press('End', '[aria-current=step]');
         told.end = [text('[aria-current=step]'), text('.rx-reader h4 small'), text('.rx-station-words[open] p')];
         """,
         tmp_path,

@@ -11,6 +11,10 @@ const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATE
 const OPTIONS = ["paradigm", "era", "duplicates"];
 // A DELETE is one row under both paradigms, and without a join nothing is matched twice.
 const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
+const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
+// At these steps the same rows are in other hands.
+const HANDS = { transform: "Page that leaves transform_page", exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
+const KEYS = "Keys: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc all rows, p play and pause";
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
 function filled(node, attributes, children) {
@@ -37,7 +41,7 @@ function value(text) {
   const blank = (some) => some && h("span", { class: "rx-blank", "aria-label": "blank" }, "\u2423".repeat(some.length));
   return [blank(before), inner, blank(after)];
 }
-const listed = (values) => values.map((one) => (one === null ? "NULL" : one)).join(", ");
+const listed = (values) => values.map((one, index) => [index ? ", " : "", one === null ? "NULL" : value(one)]);
 
 // What the options have made otherwise is told as a difference from the run.
 function applied(old, change) {
@@ -86,7 +90,7 @@ function render({ model, el }) {
   // Under the options as they ran nothing is laid over it, nor over a trial.
   const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
-  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false, cells: false, id: (made += 1) };
+  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", "aria-live": "polite" });
@@ -109,10 +113,23 @@ function render({ model, el }) {
     model.save_changes();
   }
   const goTo = (index) => set({ step: steps[Math.min(steps.length - 1, Math.max(0, index))] });
-  const choose = (row) => {
-    local.tab = "row";
-    set({ row });
+  // The mark of a clause ends where its tab does.
+  function open(tab) {
+    local.tab = tab;
+    if (tab !== "clauses" && Number.isInteger(model.get("clause"))) set({ clause: null });
     later();
+  }
+  const choose = (row) => {
+    open("row");
+    set({ row });
+  };
+  // Where the panel stands below the rows, a click would change what is out of sight.
+  const pick = (row) => {
+    choose(row);
+    queueMicrotask(() => queueMicrotask(() => {
+      const panel = box.querySelector(".rx-panel");
+      if (panel && panel.getBoundingClientRect().top > window.innerHeight - 120) panel.scrollIntoView({ block: "start" });
+    }));
   };
 
   function play() {
@@ -147,17 +164,18 @@ function render({ model, el }) {
       h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
-        h("button", { "data-key": "play", click: play, "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
-        h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: at() === 0, "aria-label": "step back" }, "\u2039"),
-        h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
+        h("button", { "data-key": "play", click: play, disabled: hidden(), "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
+        h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: hidden() || at() === 0, "aria-label": "step back" }, "\u2039"),
+        h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: hidden() || at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
         h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
           h("li", { class: state.failed && index === steps.length - 1 ? "rx-failed" : index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
-            h("button", { "data-key": `step-${key}`, click: () => goTo(index), "aria-current": index === at() ? "step" : null },
+            h("button", { "data-key": `step-${key}`, disabled: hidden(), click: () => goTo(index), "aria-current": index === at() ? "step" : null },
               name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
         state.kind === "MERGE" && !state.failed && predictButton(),
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
-      h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
+      h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
@@ -184,15 +202,26 @@ function render({ model, el }) {
     if (local.predict === "choosing") {
       const picks = model.get("picks") ?? {};
       const missing = state.rows.length - Object.keys(picks).length;
-      return h("button", { "data-key": "predict", class: "rx-predict", click: reveal, disabled: missing > 0 },
-        missing ? `${missing} to choose` : "Reveal");
+      return [
+        h("button", { "data-key": "predict", class: "rx-predict", click: reveal, disabled: missing > 0 }, missing ? `${missing} to choose` : "Reveal"),
+        h("button", { "data-key": "cancel", click: cancel }, "Cancel"),
+      ];
     }
     const begin = () => {
+      if (local.playing !== null) pause();
       local.predict = "choosing";
+      local.focus = "select";
       set({ picks: {}, score: null, clause: null, step: steps[Math.min(steps.length - 1, Math.max(0, stepOf("join")))] });
       later();
     };
     return h("button", { "data-key": "predict", class: "rx-predict", click: begin }, local.predict === "shown" ? "Predict again" : "Predict");
+  }
+
+  function cancel() {
+    local.predict = "off";
+    local.focus = '[data-key="predict"]';
+    set({ picks: {}, score: null });
+    later();
   }
 
   function reveal() {
@@ -309,9 +338,10 @@ function render({ model, el }) {
     const groups = [...new Set(state.rows.map((row) => row.group))];
     const active = chosen() >= 0 ? chosen() : 0;
     const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.before.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
-    if (state.untouched !== null) note.push(`${state.untouched} untouched`);
+    if (state.untouched !== null) note.push(`${state.untouched} of the target not ${state.kind === "MERGE" ? "joined" : "chosen"}`);
     return h("section", { class: "rx-rows" },
       h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
+      marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
       local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
       // While a guess is asked for, each row has a control of its own, which no option of a listbox may have.
       h("div", { class: "rx-list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
@@ -320,22 +350,32 @@ function render({ model, el }) {
           : h("div", { role: "group", "aria-label": group },
               h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))))),
       !hidden() && state.others.length > 0 && [
-        h("div", { class: "rx-group" }, `untouched: ${state.apart}`),
-        h("ul", { class: "rx-others" }, state.others.map((values) => h("li", {}, h("b", {}, value(values[0])), " ", h("span", { class: "rx-values" }, `(${listed(values)})`)))),
+        h("div", { class: "rx-group" }, `target rows ${state.apart}`),
+        h("ul", { class: "rx-others" }, state.others.map((values) => h("li", {}, h("b", {}, value(values[0])), " ", h("span", { class: "rx-values" }, "(", listed(values), ")")))),
       ],
       state.rows[0]?.marks.length > 0 && !hidden() &&
-        h("p", { class: "rm-p" }, "f false, ", h("span", { class: "rx-unknown" }, "?"), " unknown, x not true, e an error, \u00b7 fires and does nothing, \u2013 about other rows, blank: not reached"));
+        h("p", { class: "rm-p rx-signs" }, "Clauses, from the left: ", signs()));
   }
+
+  // Those that occur.
+  function signs() {
+    const found = new Set(state.rows.flatMap((row) => row.marks.map(([text]) => text)));
+    const known = Object.entries(MARKS).filter(([text]) => found.has(text)).map(([text, says]) => [text === "?" ? h("span", { class: "rx-unknown" }, text) : h("b", {}, text), ` ${says}`]);
+    if (found.has(" ")) known.push("blank: not reached");
+    return known.map((one, index) => [index ? ", " : "", one]);
+  }
+
+  const marked = () => (!hidden() && local.tab === "clauses" && Number.isInteger(model.get("clause")) ? model.get("clause") : null);
+  const clauseName = (number) => state.clauses.find((one) => one.number === number)?.label ?? number;
 
   function option(row, index, active) {
     const picks = model.get("picks") ?? {};
-    const clause = model.get("clause");
-    const dim = !hidden() && Number.isInteger(clause) && clause !== row.clause;
+    const dim = marked() !== null && marked() !== row.clause;
     const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
       role: hidden() ? "listitem" : "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
       "aria-selected": hidden() ? null : index === chosen() ? "true" : "false",
-      click: (event) => { if (!event.target.closest("select")) choose(index); },
+      click: (event) => { if (!hidden()) pick(index); },
     },
       h("span", { class: "rx-number" }, row.number ?? ""),
       h("span", { class: "rx-name" }, value(row.name)),
@@ -349,9 +389,13 @@ function render({ model, el }) {
             badge(row.style, row.fate),
           ],
       h("span", { class: "rx-values" },
-        row.source && [h("b", {}, "s "), `(${listed(row.source)}) `], row.target && [h("b", {}, "t "), `(${listed(row.target)})`],
+        row.source && [h("b", {}, "s "), "(", listed(row.source), ") "], row.target && [h("b", {}, "t "), "(", listed(row.target), ")"],
+        barred(row) && h("span", { class: "rx-unknown" }, "ON ?"),
         right && h("em", {}, ` ${right}`)));
   }
+
+  // A NULL of its own keeps a source row from any partner.
+  const barred = (row) => !row.target && row.on?.answer === "unknown";
 
   // -- the way --------------------------------------------------------------------------------------------------------
 
@@ -365,7 +409,7 @@ function render({ model, el }) {
       found.push({ key: "read", title: "", lanes: [lane("t", state.target, where((row) => row.target)), lane("s", "source", where((row) => row.source))] });
       found.push({ key: "join", title: "join", lanes: [...new Set(state.rows.map((row) => row.group))].map((group) => lane(group, group, where((row) => row.group === group))) });
       found.push({ key: "case", title: "CASE", lanes: state.clauses.map((clause) =>
-        lane(clause.number, clause.number < 0 ? "none" : `${clause.label} ${clause.word}`, where((row) => row.clause === clause.number), clause.style)) });
+        lane(clause.number, clause.number < 0 ? "none" : clauseLane(clause), where((row) => row.clause === clause.number), clause.style)) });
     } else {
       found.push({ key: "read", title: "", lanes: [lane("t", `${state.target}, WHERE is true`, all)] });
     }
@@ -384,6 +428,9 @@ function render({ model, el }) {
     for (const key of ["finish", "commit"].filter((key) => steps.includes(key))) found.push({ key, title: "", split: true, lanes: [lane(key, name(key), halves.map((row) => row.index))] });
     return found;
   }
+
+  // Whole words where there is room for all.
+  const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word}`;
 
   function way() {
     const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
@@ -422,7 +469,7 @@ function render({ model, el }) {
     const path = ({ x1, y1, x2, y2, row, style, ahead }) => g("path", {
       d: `M${x1.toFixed(1)} ${y1}C${x1.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${y2}`,
       class: `rx-thread rx-${style}${ahead ? " rx-ahead" : ""}${row === current ? " rx-chosen" : ""}`,
-      click: () => choose(row),
+      click: () => pick(row),
     });
     const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` },
       threads.filter((one) => one.row !== current).map(path), threads.filter((one) => one.row === current).map(path),
@@ -430,7 +477,7 @@ function render({ model, el }) {
         const each = width / station.lanes.length;
         const here = station.key === steps[at()];
         return g("g", { class: here ? "rx-here" : "" }, station.lanes.map((lane, number) => [
-          g("rect", { x: number * each + 1, y: index * gap, width: each - 2, height: tall, class: `rx-station rx-fill-${lane.style ?? "none"}` }),
+          g("rect", { x: number * each + 1, y: index * gap, width: each - 2, height: tall, class: `rx-station rx-fill-${lane.style ?? "none"}`, click: () => !hidden() && goTo(stepOf(station.key)) }),
           g("text", { x: number * each + each / 2, y: index * gap + 16, class: `rx-label rx-text-${lane.style ?? "none"}` },
             cut(station.title && number === 0 && station.lanes.length === 1 ? `${station.title}: ${lane.label}` : lane.label, each)),
         ]));
@@ -451,7 +498,7 @@ function render({ model, el }) {
     const tabs = h("div", { role: "tablist", class: "rx-tabs", "aria-label": "Details" }, TABS.map(([key, name]) =>
       h("button", {
         role: "tab", id: idOf("tab", key), "aria-controls": tab === key ? idOf("panel", key) : null, "data-key": `tab-${key}`, tabindex: tab === key ? 0 : -1, "aria-selected": tab === key ? "true" : "false", disabled: hidden() && key !== "clauses",
-        click: () => { local.tab = key; later(); },
+        click: () => open(key),
       }, key === "row" && chosen() >= 0 ? `Row ${state.rows[chosen()].number ?? ""}`.trim() : name)));
     const content = { row: rowPanel, clauses: clausesPanel, writers: writersPanel, calls: callsPanel }[tab]();
     return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel", id: idOf("panel", tab), "aria-labelledby": idOf("tab", tab), tabindex: 0, "data-key": "tabpanel" }, content));
@@ -471,15 +518,24 @@ function render({ model, el }) {
       h("p", { class: "rx-gist" }, row.gist),
       station("read", !steps.includes("join") ? "WHERE is true" : row.target ? (row.source ? "both sides" : "the target alone") : "the source alone",
         sides(row), !steps.includes("join") && row.verdicts.map(verdictView)),
-      station("join", row.group, row.on ? condition(row.on) : h("p", { class: "rm-p" }, row.reasons[0] ?? "")),
+      station("join", barred(row) ? `${row.group}: ON is unknown` : row.group,
+        barred(row) ? h("p", { class: "rm-p" }, "It has no partner: for every target row this is unknown, since NULL equals nothing.") : !row.on && h("p", { class: "rm-p" }, row.reasons[0] ?? ""),
+        row.on && condition(row.on), row.near && h("p", { class: "rm-p" }, row.near)),
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
-      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? table("The rows that it becomes", state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
-      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", h("p", { class: "rm-p" }, "Rows of one place go to one writer: the old row by the old place, the new one by the new place.")),
+      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
+      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
-          h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.tab = "writers"; later(); } }, `what writer ${number} handed over`))),
-      station("commit", row.fate === "none" || !lasts() ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
+          h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} handed over`))),
+      station("commit", row.fate === "none" || !lasts() ? (row.target ? "as it was" : "not in the table") : { DELETE: "gone", INSERT: "added" }[row.fate] ?? "changed", becomes(row)),
     ];
+  }
+
+  // A row of a page that is wider than the panel: a channel a line.
+  function turned(channels, rows) {
+    return h("table", { class: "rm-t rx-turned" },
+      h("thead", {}, h("tr", {}, h("th", {}, ""), rows.map((row) => h("th", { scope: "col" }, badge(row.style, row.letter))))),
+      h("tbody", {}, channels.map((channel, index) => h("tr", {}, h("th", { scope: "row" }, h("small", {}, channel.number), " ", channel.name), rows.map((row) => h("td", {}, value(row.cells[index])))))));
   }
 
   const writerName = (number) => (number < 0 ? "some writer" : `writer ${number}`);
@@ -493,7 +549,7 @@ function render({ model, el }) {
 
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement fails, and nothing is changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
+    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement fails, and nothing is changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : row.target ? "The row stays as it was." : "The row is not in the table, and was not before.");
     return [!lasts() && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
@@ -545,10 +601,18 @@ function render({ model, el }) {
   function callsPanel() {
     if (state.no_calls) return h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
     return scroll("Calls", h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, ["", "who", "method", "carries"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
-        h("td", { class: "rm-r rm-mut" }, call.order), h("td", {}, call.where), h("td", {}, h("code", {}, call.method)),
-        h("td", { class: "rm-w" }, call.carries, call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
+        h("td", { class: "rm-r rm-mut" }, call.order),
+        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
+  }
+
+  // The rows that the sink of a writer has got.
+  function carried(call) {
+    if (hidden() || call.writer === null || call.method !== "store_merged_rows") return null;
+    const rows = [...new Set(state.after.rows.filter((row) => row.writer === call.writer).map((row) => row.of))];
+    return rows.length > 0 && h("div", {}, `rows of writer ${call.writer}:`, rows.map((of) =>
+      h("button", { class: "rx-link", "data-key": `call-${call.order}-${of}`, click: () => { local.focus = '[data-key="tabpanel"]'; choose(of); } }, value(state.rows[of].name))));
   }
 
   // -- the moment -----------------------------------------------------------------------------------------------------
@@ -568,6 +632,7 @@ function render({ model, el }) {
     const key = steps[at()];
     if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement is known.")];
     const name = (row) => [state.rows[row.of].number ?? "", " ", value(state.rows[row.of].name)];
+    if (!hidden() && key === "read" && state.kind === "MERGE" && !state.failed) return ["Both tables", bothTables()];
     if (hidden() || key === "read" || key === "join") {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
       const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
@@ -577,10 +642,26 @@ function render({ model, el }) {
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     const other = base !== state;
     if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, other ? beside(state.before, base.before, () => true) : state.before.rows, name)];
-    const withWriter = stepOf("sinks") <= at();
+    const withWriter = stepOf(steps.includes("exchange") ? "exchange" : "sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
-    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table("Page at this moment", state.after.channels, other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows, lead)];
+    return [HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store", table("Page at this moment", state.after.channels, other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows, lead)];
   }
+
+  // As they are before anything is joined: each source row once, and of the target whatever is known.
+  function bothTables() {
+    const once = (side, extra) => {
+      const seen = new Set();
+      const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : JSON.stringify(row.target) }))
+        .filter(({ cells, id }) => cells && !seen.has(id) && seen.add(id));
+      return [...rows, ...extra.map((cells) => ({ of: null, cells }))];
+    };
+    const shown = (side, extra) => state.sides[side].length > 0 &&
+      h("div", {}, h("h5", {}, side), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
+    return h("div", { class: "rx-both" }, shown("source", []), shown("target", state.others));
+  }
+
+  const legend = () => !hidden() && state.steps[at()].legend?.length > 0 &&
+    h("dl", { class: "rx-legend" }, state.steps[at()].legend.map(([name, says]) => h("div", {}, h("dt", {}, name), " ", h("dd", {}, says))));
 
   function reader() {
     const done = steps[at()] === "commit" && !hidden() && lasts();
@@ -610,6 +691,12 @@ function render({ model, el }) {
     queueMicrotask(() => { waiting = false; draw(); });
   }
 
+  // What had the focus may be gone, or of no use now: it goes to what came in its place, never back to the top of the page.
+  function refocus(was) {
+    const wanted = [local.focus, was, '.rx-now button:not(:disabled)', '[data-key="tabpanel"]'];
+    wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled)?.focus({ preventScroll: true });
+  }
+
   function draw() {
     const focused = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const scrolled = new Map([...box.querySelectorAll(".rm-scroll")].map((one) => [one.dataset.key, one.scrollLeft]));
@@ -617,9 +704,11 @@ function render({ model, el }) {
     body.replaceChildren(
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
-      h("div", { class: "rx-below" }, h("section", { class: "rx-moment" }, h("h4", {}, "At this moment", h("small", {}, title)), page), reader()));
+      h("div", { class: "rx-below" }, h("section", { class: "rx-moment" }, h("h4", {}, "At this moment", h("small", {}, title)), page, legend()), reader()),
+      h("p", { class: "rm-meta rx-keys" }, KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
-    if (focused) box.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
+    local.focus = null;
     const row = state.rows[chosen()];
     live.textContent = `${state.steps[at()].name}. ${hidden() || !row ? "" : `Row ${row.number ?? ""} ${row.name ?? "NULL"}: ${row.gist}`}`;
   }
@@ -627,31 +716,34 @@ function render({ model, el }) {
   box.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea, .rm-scroll")) return;
     const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest(".rx-list");
-    const moves = { ArrowLeft: -1, ArrowRight: 1 };
-    const move = (row) => {
-      choose(Math.min(state.rows.length - 1, Math.max(0, row)));
-      queueMicrotask(() => queueMicrotask(() => box.querySelector(`[data-key="row-${chosen()}"]`)?.focus()));
-    };
+    const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
+    // Within a list of so many, from one place on.
+    const moved = (place, count) => (event.key === "Home" ? 0 : event.key === "End" ? count - 1 : Math.min(count - 1, Math.max(0, place + moves[event.key])));
+    const sideways = ["ArrowLeft", "ArrowRight"].includes(event.key), ends = ["Home", "End"].includes(event.key), upright = ["ArrowUp", "ArrowDown"].includes(event.key);
+    const step = (to) => { if (event.target.closest(".rx-steps")) local.focus = ".rx-now button"; goTo(to); };
+    const row = (to) => { local.focus = `[data-key="row-${to}"]`; choose(to); };
     let taken = true;
-    if (inTabs && event.key in moves) {
+    if (hidden()) {
+      if (event.key === "Escape") cancel();
+      else taken = false;
+    } else if (inTabs && (sideways || ends)) {
       const keys = TABS.map(([key]) => key);
-      local.tab = keys[(keys.indexOf(local.tab) + moves[event.key] + keys.length) % keys.length];
-      later();
-      queueMicrotask(() => queueMicrotask(() => box.querySelector(`[data-key="tab-${local.tab}"]`)?.focus()));
-    } else if (inRows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      const place = keys.indexOf(local.tab);
+      const to = keys[ends ? moved(place, keys.length) : (place + moves[event.key] + keys.length) % keys.length];
+      local.focus = `[data-key="tab-${to}"]`;
+      open(to);
+    } else if (inRows && (upright || ends)) {
       const order = [...box.querySelectorAll(".rx-row")].map((one) => Number(one.dataset.key.slice(4)));
       const place = order.indexOf(chosen());
-      move(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + (event.key === "ArrowUp" ? -1 : 1)))]);
-    } else if (inRows && (event.key === "Enter" || event.key === " ")) move(Number(event.target.closest(".rx-row")?.dataset.key.slice(4) ?? 0));
-    else if (event.key in moves) goTo(at() + moves[event.key]);
-    else if (event.key === "Home") goTo(0);
-    else if (event.key === "End") goTo(steps.length - 1);
-    else if (!hidden() && /^[0-9]$/.test(event.key) && state.clauses.some((one) => one.number === Number(event.key))) {
+      row(order[place < 0 && upright ? 0 : moved(place, order.length)]);
+    } else if (inRows && (event.key === "Enter" || event.key === " ")) row(Number(event.target.closest(".rx-row")?.dataset.key.slice(4) ?? 0));
+    else if (sideways || ends) step(moved(at(), steps.length));
+    else if (/^[0-9]$/.test(event.key) && state.clauses.some((one) => one.number === Number(event.key))) {
       local.tab = "clauses";
       set({ clause: model.get("clause") === Number(event.key) ? null : Number(event.key) });
       later();
     } else if (event.key === "p") play();
-    else if (event.key === "Escape") { local.tab = "row"; set({ clause: null }); later(); }
+    else if (event.key === "Escape") open("row");
     else taken = false;
     if (taken) { event.preventDefault(); event.stopPropagation(); }
   });

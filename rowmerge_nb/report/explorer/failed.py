@@ -32,7 +32,7 @@ _NODES: Final = {
 """The step in which a node of the plan, or what the error names as its step, has its place."""
 
 
-def ended_steps(trace: Trace, steps: list[dict[str, str]]) -> list[dict[str, str]]:
+def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give the steps of a statement up to the one that failed, which says why.
 
     Args:
@@ -54,7 +54,7 @@ def ended_steps(trace: Trace, steps: list[dict[str, str]]) -> list[dict[str, str
         return [*steps[:at], {**steps[at], "says": says}]
     # What no row has come by: the begin call, planning, an interrupt.
     reached = len(steps) if trace.pages is not None else 0
-    return [*steps[:reached], {"key": "failed", "name": visible(error.step) or "failed", "says": says}]
+    return [*steps[:reached], {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "legend": []}]
 
 
 def _key(trace: Trace) -> str:
@@ -144,6 +144,7 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
                 "gist": f"One of {plural(group.total, 'source row')} that match this target row; {taken}. This ended the statement.",
                 "reasons": [],
                 "on": None,
+                "near": "",
                 "verdicts": [],
                 "values": [],
                 "becomes": [],

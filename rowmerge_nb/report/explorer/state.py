@@ -14,15 +14,18 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
+from rowmerge_nb.report.explorer.legend import CALLS, asides, legends, passage
+from rowmerge_nb.report.explorer.places import exchange_sentence, placed_rows
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer, Fate, Join, journeys_of, told_journeys
+from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
-    from rowmerge_nb.trace.journeys import Journey, TermTruth
-    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
+    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.trace import AskedRows, PageSample, Term, Trace
 
 __all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
 
@@ -69,7 +72,8 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         trace = replace(trace, pages=asked.pages)
         report = replace(report, pages=build_report(trace).pages)
     shown = _journeys(trace)
-    pages = trace.pages
+    pages, near = trace.pages, _near(trace)
+    writers = {call.order: call.number for call in trace.calls if call.caller == "writer"}
     failed = trace.state == StatementState.FAILED
     place = {journey.page_row: index for index, journey in enumerate(shown)}
     total = trace.joined if trace.joined is not None else len(shown)
@@ -88,17 +92,27 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "raised": raised_parts(trace),
         "clauses": _clauses(report, trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
-        "rows": [_row(journey, trace) for journey in shown] if shown else matched_rows(trace, MOST_ROWS),
+        "rows": [_row(journey, trace, near.get(journey.source_row, "")) for journey in shown]
+        if shown
+        else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
         "others": _rows_of(untouched if untouched is not None else _told_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
         if pages is not None and shown
         else _NO_PAGE,
-        "after": _after(report, pages, place) if pages is not None and shown else _NO_PAGE,
+        "after": _after(report, pages, place, placed_rows(trace)) if pages is not None and shown else _NO_PAGE,
         "writers": _writers(report, trace),
         "calls": [
-            {"order": row.order, "where": row.where, "method": row.method, "carries": row.carries, "error": row.error}
+            {
+                "order": row.order,
+                "where": row.where,
+                "writer": writers.get(row.order),
+                "method": row.method,
+                "carries": row.carries,
+                "means": CALLS.get(row.method, ""),
+                "error": row.error,
+            }
             for row in (report.calls.rows if report.calls is not None else ())
         ],
     }
@@ -146,7 +160,7 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 # -- steps ----------------------------------------------------------------------------------------------------------------
 
 
-def _steps(trace: Trace) -> list[dict[str, str]]:
+def _steps(trace: Trace) -> list[dict[str, Any]]:
     """Give the steps in the order in which rows come by them, each with a sentence of this run."""
     merged, pages = trace.kind == "MERGE", trace.pages
     taken = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
@@ -168,7 +182,7 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
             (
                 "distinct",
                 "distinct",
-                "Marks rows whose target row and clause occur more than once: a target row may be changed by one source row.",
+                f"Marks rows whose target row and clause occur more than once: a target row may be changed by one source row at most.{_repeated(trace)}",
             )
         )
     if pages is not None and pages.transformed:
@@ -176,11 +190,11 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
             (
                 "transform",
                 "transform_page",
-                f"Drops rows that do nothing, and gives each change the form that the connector wants: {plural(pages.total_before, 'row')} in, {plural(pages.total_after, 'row')} out.",
+                f"Drops rows that do nothing, and gives each change the form that the connector wants: {passage(trace, pages)}.",
             )
         )
     if any(node.kind == "Exchange" for node in trace.plan):
-        steps.append(("exchange", "exchange", "Sends each row to the writer that is responsible for its place."))
+        steps.append(("exchange", "exchange", exchange_sentence(trace)))
     steps.append(
         (
             "sinks",
@@ -193,7 +207,21 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
     )
     ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
     steps.append(("commit", "commit" if trace.committed else "rollback", ended))
-    return [{"key": key, "name": name, "says": says} for key, name, says in steps]
+    beside, legend = asides(trace), legends(trace)
+    return [
+        {"key": key, "name": name, "says": says, "aside": beside.get(key, ""), "legend": legend.get(key, [])}
+        for key, name, says in steps
+    ]
+
+
+def _repeated(trace: Trace) -> str:
+    patterns = trace.multiple_matches
+    if patterns is None:
+        return ""
+    rows = sum(pattern.rows for pattern in patterns)
+    if not rows:
+        return " Here no target row is matched twice."
+    return f" Here {plural(rows, 'target row')} {'is' if rows == 1 else 'are'} matched more than once."
 
 
 def _join_sentence(trace: Trace) -> str:
@@ -253,7 +281,7 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
     ]
 
 
-def _row(journey: Journey, trace: Trace) -> dict[str, Any]:
+def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     merged = trace.kind == "MERGE"
     shown = journey_row(journey, merged)
     lead = journey.source if journey.source is not None else journey.target
@@ -269,7 +297,8 @@ def _row(journey: Journey, trace: Trace) -> dict[str, Any]:
         "clause": journey.case_number,
         "gist": shown.gist,
         "reasons": list(shown.reasons),
-        "on": _term(journey.on),
+        "on": _term(journey.on if journey.on is not None else _barred(trace.on, journey)),
+        "near": near,
         "verdicts": [
             {"clause": v.clause.number, "fate": str(v.fate), "condition": _term(v.condition)}
             for v in journey.verdicts
@@ -280,6 +309,25 @@ def _row(journey: Journey, trace: Trace) -> dict[str, Any]:
         "writers": list(journey.writers),
         "made": _values(journey.made),
     }
+
+
+def _near(trace: Trace) -> dict[int | None, str]:
+    """Say by a source row's number what is near to it, of those without a partner."""
+    near = trace.near
+    if near is None or near.source is None:
+        return {}
+    return {row.row: near_sentence(row, near.terms, "source") for row in near.source.told if row.row is not None}
+
+
+def _barred(on: Term | None, journey: Journey) -> TermTruth | None:
+    """Give the part of ON that a NULL of a source row without a partner makes unknown for every target row; None where there is none."""
+    if on is None or journey.join is not Join.NOT_MATCHED or journey.source is None:
+        return None
+    if on.operator == "AND":
+        return next(filter(None, (_barred(term, journey) for term in on.terms)), None)
+    source = journey.source
+    nulls = tuple((side, name, None) for side, name in on.reads if side == "source" and source.get(name, "") is None)
+    return TermTruth(on, Answer.UNKNOWN, nulls) if on.strict and nulls else None
 
 
 def _assigned(journey: Journey, trace: Trace) -> Iterable[tuple[str, str]]:
@@ -380,7 +428,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
     return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
 
 
-def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[str, Any]:
+def _after(report: Report, pages: PageSample, place: Mapping[int, int], placed: Sequence[str]) -> dict[str, Any]:
     channels = (
         report.pages.channels.after
         if report.pages is not None
@@ -398,6 +446,7 @@ def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[
             "letter": operation.letter,
             "style": style_of(operation),
             "writer": pages.writers[at],
+            "placed": placed[at] if placed else "",
         }
         for (index, at), operation, row in zip(made, operations, values, strict=True)
     ]

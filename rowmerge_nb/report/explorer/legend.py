@@ -1,0 +1,136 @@
+"""What stands beside the steps: why an UPDATE is one row or two, Trino's rule beside the standard's, and what channels and codes mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.words import MINUS, join, number, plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.trace.trace import PageSample, Trace
+
+__all__ = ["CALLS", "asides", "legends", "passage"]
+
+CALLS: Final = {
+    "get_merge_row_id_column_handle": "by what the store finds a row again",
+    "get_row_change_paradigm": "the form in which the store takes changes",
+    "get_insert_layout": "by what rows to insert find their writer",
+    "get_update_layout": "by what other rows find theirs; none: the step exchange says how",
+    "begin_merge": "gives the handle of the change, which every sink gets",
+    "create_merge_sink": "with that handle, a sink for one writer",
+    "finish": "its fragments name what the sink has stored, for the coordinator alone",
+    "finish_merge": "gets the fragments of all sinks, and makes one change of them",
+    "commit": "makes the change visible",
+    "rollback": "drops the change",
+}
+"""What the calls of the contract are for."""
+_DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
+_TWO_ROWS: Final = (
+    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
+    "DELETE of the old row, by its row id, and an INSERT of the new one."
+)
+_ONE_ROW: Final = (
+    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id of the old row, and all columns "
+    "with their new values."
+)
+_RULES: Final = (
+    f"Trino counts pairs of (unique_id, case_number). So two clauses that each change one target row pass, and two source rows for which no "
+    f"clause fires, the pair with {MINUS}1 twice, end the statement. The SQL standard counts the source rows that change a target row: two are "
+    "an error, whatever their clauses, and those that do nothing never are."
+)
+_IN_PLACE: Final = " Where rows are changed in place, two clauses on one row end it here under Trino's rule too: what is left would depend on their order."
+
+
+def asides(trace: Trace) -> dict[str, str]:
+    """Give by a step's key what stands beside its sentence."""
+    told = {}
+    in_place = trace.paradigm != _DELETE_AND_INSERT
+    if trace.kind == "MERGE" and trace.duplicates in {RepeatedMatches.TRINO, RepeatedMatches.STANDARD}:
+        own = "Trino's" if trace.duplicates == RepeatedMatches.TRINO else "the standard's"
+        told["distinct"] = f"{_RULES}{_IN_PLACE if in_place else ''} Here {own} rule decides (duplicates = {trace.duplicates})."
+    if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
+        told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
+    return told
+
+
+def passage(trace: Trace, pages: PageSample) -> str:
+    """Say how the rows that go into ``transform_page`` become those that come out: ``8 rows in: 2 dropped, 2 updates split in two: 8 out``."""
+    before, after = pages.total_before, pages.total_after
+    if any(clause.rows is None for clause in trace.clauses) or trace.kind != "MERGE":
+        split, dropped = after - before, 0
+    else:
+        kept = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0 and clause.operation is not Operation.NONE)
+        split, dropped = after - kept, before - kept
+    if split < 0 or dropped < 0 or not (split or dropped):
+        return f"{plural(before, 'row')} in, {number(after)} out"
+    parts = [f"{number(dropped)} dropped"] * bool(dropped) + [f"{plural(split, 'update')} split in two"] * bool(split)
+    return f"{plural(before, 'row')} in: {', '.join(parts)}: {number(after)} out"
+
+
+def legends(trace: Trace) -> dict[str, list[list[str]]]:
+    """Give by a step's key what the channels of its page mean, and the codes in them: pairs of a name and its meaning."""
+    pages = trace.pages
+    if pages is None or not pages.transformed:
+        return {}
+    before, after = _before(trace, pages), _after(trace, pages)
+    return {"case": before, "distinct": before, "transform": after, "exchange": after, "sinks": after}
+
+
+def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
+    current = pages.layout.era is Era.CURRENT
+    none = "NULL" if current else f"{MINUS}1"
+    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {MINUS}1 no clause"
+    told = []
+    if places := _places(pages):
+        told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
+    if pages.layout.before.hash is not None:
+        told.append(["hash", "of that, its last digits; 42 is the hash of NULL, and nothing goes by it"])
+    told += [
+        ["row_id", "by which the store finds the target row; NULL without one"],
+        ["columns", "what the clause makes of the row"],
+        ["present", "the join found a target row"],
+        ["operation", codes],
+        ["case_number", f"the clause that fired, {none} where none did; once in merge_row, and once beside it for is_distinct"],
+        [
+            "is_distinct",
+            "0 where a pair of target row and case_number comes again"
+            if current
+            else "0 on every row of a pair of target row and case_number that comes more than once",
+        ],
+    ]
+    return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct"}]
+
+
+def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
+    current = pages.layout.era is Era.CURRENT
+    split = trace.paradigm == _DELETE_AND_INSERT
+    codes = ["1 INSERT", "2 DELETE"]
+    if not split:
+        codes.append("3 UPDATE")
+    elif current:
+        codes += ["4 the INSERT of an UPDATE", "5 the DELETE of an UPDATE"]
+    places = _places(pages)
+    kept = f"all but {places}, which says where it goes, are left empty" if places else "they are left empty"
+    deleted = (
+        "the row id names the row; the old values go along"
+        if current
+        else f"the row id names the row, so its values are not needed: {kept}. Nothing is lost"
+    )
+    told = [
+        ["operation", ", ".join(codes)],
+        ["row_id", "of the row to delete or update; NULL of a row to insert"],
+        ["a DELETE", deleted],
+    ]
+    if pages.layout.after.case_number is not None:
+        told.append(["case_number", "the clause that fired"])
+    return [
+        *told,
+        ["insert_from_update", "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"],
+    ]
+
+
+def _places(pages: PageSample) -> str:
+    return join([visible(pages.after.schema.names[index]) for index in pages.layout.redistribution_columns])
