@@ -484,6 +484,37 @@ def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [620, 1100])
+def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(page: str, tmp_path: Path, width: int) -> None:
+    told = seen(
+        page,
+        """
+        told.cut = [];
+        for (const step of all('.rx-steps button').map((one) => one.dataset.key)) {
+          await click(`[data-key="${step}"]`);
+          for (const tab of ['clauses', 'row', 'calls'])  {
+            await click(`[data-key=tab-${tab}]`);
+            told.cut.push(...all('.rx-moment .rm-scroll, .rx-panel .rm-scroll, .rx-panel pre').filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${step} ${tab} ${one.dataset.key}`));
+          }
+        }
+        const strips = all('.rx-strip').map((one) => one.getBoundingClientRect());
+        told.left = new Set(strips.map(({ left }) => Math.round(left))).size;
+        told.lanes = all('.rx-label').map((one) => one.textContent).filter((one) => one.includes('\u2026'));
+        document.body.style.paddingTop = '700px';
+        await click('[data-key=row-1]'); await wait();
+        told.far = one('.rx-panel').getBoundingClientRect().top < window.innerHeight;
+        """,
+        tmp_path,
+        width=width,
+    )
+    assert told["left"] == 1, "the letters of a clause stand beneath each other"
+    assert told["lanes"] == []
+    assert told["far"]
+    if width == 1100:
+        assert told["cut"] == []
+
+
+@needs_browser
 def test_links_lead_from_calls_and_stations_and_keep_the_focus(page: str, tmp_path: Path) -> None:
     told = seen(
         page,

@@ -317,7 +317,9 @@ def _near(trace: Trace) -> dict[int | None, str]:
     near = trace.near
     if near is None or near.source is None:
         return {}
-    return {row.row: near_sentence(row, near.terms, "source") for row in near.source.told if row.row is not None}
+    # What a NULL alone bars, ON says itself.
+    told = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
+    return {row.row: near_sentence(row, near.terms, "source") for row in told}
 
 
 def _barred(on: Term | None, journey: Journey) -> TermTruth | None:
