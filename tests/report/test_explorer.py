@@ -582,6 +582,24 @@ def test_the_numbers_of_the_places_give_the_writers_under_all_options(engine: En
             assert told <= {str(writer) for writer in made.pages.writers}
 
 
+def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine) -> None:
+    engine.run("CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, 'a' AS place")
+    merge = "MERGE INTO cut t USING (VALUES (1), (2)) s (id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'b')"
+
+    def told(era: str) -> tuple[str, list[str]]:
+        trace = engine.run(merge, rehearse=True, era=era).trace
+        state = explorer_state(trace, None, variants_of(trace).numbers[trace.paradigm, era])
+        says = next(step["says"] for step in state["steps"] if step["key"] == "exchange")
+        return says, [row["placed"].rpartition(" → ")[0] or row["placed"] for row in state["after"]["rows"]]
+
+    says, placed = told("documents")
+    assert "rows for which its function f(place) gives the same: one place, one writer. A row goes to writer f(place) mod" in says
+    assert placed == ["place = 'a' → the connector's function", "place = 'b' → the connector's function"]
+    says, placed = told("current")
+    assert says.endswith("others are spread evenly.")
+    assert placed == ["spread evenly: no value decides", "place = 'b' → the connector's function"]
+
+
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
     def step(key: str, **options: Any) -> dict[str, Any]:
         state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)

@@ -204,7 +204,11 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         )
     )
     steps.append(
-        ("finish", "finish_merge", f"The connector gets {plural(fragments, 'fragment')}, which name what the sinks have stored.")
+        (
+            "finish",
+            "finish_merge",
+            f"The connector gets {plural(fragments, 'fragment')}, which {'names' if fragments == 1 else 'name'} what the sinks have stored.",
+        )
     )
     ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
     steps.append(("commit", "commit" if trace.committed else "rollback", ended))
