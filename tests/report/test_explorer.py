@@ -484,6 +484,37 @@ def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [620, 1100])
+def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(page: str, tmp_path: Path, width: int) -> None:
+    told = seen(
+        page,
+        """
+        told.cut = [];
+        for (const step of all('.rx-steps button').map((one) => one.dataset.key)) {
+          await click(`[data-key="${step}"]`);
+          for (const tab of ['clauses', 'row', 'calls'])  {
+            await click(`[data-key=tab-${tab}]`);
+            told.cut.push(...all('.rx-moment .rm-scroll, .rx-panel .rm-scroll, .rx-panel pre').filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${step} ${tab} ${one.dataset.key}`));
+          }
+        }
+        const strips = all('.rx-strip').map((one) => one.getBoundingClientRect());
+        told.left = new Set(strips.map(({ left }) => Math.round(left))).size;
+        told.lanes = all('.rx-label').map((one) => one.textContent).filter((one) => one.includes('\u2026'));
+        document.body.style.paddingTop = '700px';
+        await click('[data-key=row-1]'); await wait();
+        told.far = one('.rx-panel').getBoundingClientRect().top < window.innerHeight;
+        """,
+        tmp_path,
+        width=width,
+    )
+    assert told["left"] == 1, "the letters of a clause stand beneath each other"
+    assert told["lanes"] == []
+    assert told["far"]
+    if width == 1100:
+        assert told["cut"] == []
+
+
+@needs_browser
 def test_links_lead_from_calls_and_stations_and_keep_the_focus(page: str, tmp_path: Path) -> None:
     told = seen(
         page,
@@ -548,6 +579,24 @@ def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: E
             ]
             assert told
             assert set(told) <= {str(writer) for writer in made.pages.writers}
+
+
+def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine) -> None:
+    engine.run("CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, 'a' AS place")
+    merge = "MERGE INTO cut t USING (VALUES (1), (2)) s (id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'b')"
+
+    def told(era: str) -> tuple[str, list[str]]:
+        trace = engine.run(merge, rehearse=True, era=era).trace
+        state = explorer_state(trace, None, variants_of(trace).numbers[trace.paradigm, era])
+        says = next(step["says"] for step in state["steps"] if step["key"] == "exchange")
+        return says, [row["placed"].rpartition(" → ")[0] or row["placed"] for row in state["after"]["rows"]]
+
+    says, placed = told("documents")
+    assert "rows for which its function f(place) gives the same: one place, one writer. A row goes to writer f(place) mod" in says
+    assert placed == ["place = 'a' → the connector's function", "place = 'b' → the connector's function"]
+    says, placed = told("current")
+    assert says.endswith("others are spread evenly.")
+    assert placed == ["spread evenly: no value decides", "place = 'b' → the connector's function"]
 
 
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:

@@ -175,7 +175,7 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && " The switch above shows the other."),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
@@ -249,8 +249,10 @@ function render({ model, el }) {
     else attempt(changes);
   }
 
+  const options = (name) => base.otherwise?.choices[name] ?? base.choices?.[name] ?? [];
+
   function switches() {
-    const known = OPTIONS_OF[base.kind].map((name) => [name, base.otherwise?.choices[name] ?? base.choices?.[name] ?? []]).filter(([, values]) => values.length > 1);
+    const known = OPTIONS_OF[base.kind].map((name) => [name, options(name)]).filter(([, values]) => values.length > 1);
     return [
       known.length > 0 && h("div", { class: "rx-switches" }, known.map(([name, values]) => h("div", { role: "group", "aria-label": name }, h("span", {}, name),
         values.map((one) => h("button", {
@@ -586,16 +588,17 @@ function render({ model, el }) {
           click: () => set({ clause: model.get("clause") === clause.number ? null : clause.number }) }, badge(clause.style, `${clause.label} ${clause.word}`)),
         hidden() ? "" : h("small", {}, ` ${clause.rows ?? "?"} row${clause.rows === 1 ? "" : "s"}`),
         h("pre", { class: "rm-code" }, clause.text),
-        !hidden() && taken.length > 0 && h("p", { class: "rm-p" }, "takes ", buttons(taken)),
+        !hidden() && taken.length > 0 && h("p", { class: "rm-p" }, clause.number < 0 ? "leaves " : "takes ", buttons(taken)),
         !hidden() && unknown.length > 0 && h("p", { class: "rm-p" }, h("span", { class: "rx-unknown" }, "?"), " unknown for ", buttons(unknown)));
     });
   }
 
   function writersPanel() {
-    return state.writers.map((writer) => h("div", { class: "rx-verdict" },
+    const said = state.writers.some((writer) => writer.fragments) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
+    return [said, state.writers.map((writer) => h("div", { class: "rx-verdict" },
       h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}${writer.fragments === null ? "" : `; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
-      writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)));
+      writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)))];
   }
 
   function callsPanel() {

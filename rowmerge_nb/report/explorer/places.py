@@ -29,7 +29,8 @@ def exchange_sentence(trace: Trace) -> str:
     spread = "the number of writers" if placement is None else number(placement.writers)
     if _EVEN in {inserts, others} and inserts == others:
         return "Spreads the rows evenly over the writers, a run of rows for each."
-    head = f"A row's place is what the connector wants kept together, here rows with the same {columns}: one place, one writer."
+    alike = f"rows with the same {columns}" if inserts == _HASH else f"rows for which its function f({columns}) gives the same"
+    head = f"A row's place is what the connector wants kept together, here {alike}: one place, one writer."
     writer = f"{_number_of(inserts, columns)} mod {spread}"
     if others == _EVEN:
         return f"{head} A row to insert goes to writer {writer}, others are spread evenly."
@@ -89,7 +90,7 @@ def _by_row_id(trace: Trace) -> bool:
 
 
 def _number_of(rule: str, columns: str) -> str:
-    return f"hash({columns})" if rule == _HASH else f"the connector's number for {columns}"
+    return f"hash({columns})" if rule == _HASH else f"f({columns})"
 
 
 def _columns(trace: Trace) -> list[str]:

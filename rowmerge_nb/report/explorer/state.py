@@ -203,7 +203,11 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         )
     )
     steps.append(
-        ("finish", "finish_merge", f"The connector gets {plural(fragments, 'fragment')}, which name what the sinks have stored.")
+        (
+            "finish",
+            "finish_merge",
+            f"The connector gets {plural(fragments, 'fragment')}, which {'names' if fragments == 1 else 'name'} what the sinks have stored.",
+        )
     )
     ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
     steps.append(("commit", "commit" if trace.committed else "rollback", ended))
@@ -316,7 +320,9 @@ def _near(trace: Trace) -> dict[int | None, str]:
     near = trace.near
     if near is None or near.source is None:
         return {}
-    return {row.row: near_sentence(row, near.terms, "source") for row in near.source.told if row.row is not None}
+    # What a NULL alone bars, ON says itself.
+    told = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
+    return {row.row: near_sentence(row, near.terms, "source") for row in told}
 
 
 def _barred(on: Term | None, journey: Journey) -> TermTruth | None:
