@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
+from rowmerge_nb.report.model.repeated import repeated_matches
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.words import MINUS, join, number, plural
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.words import MINUS, code_parts, join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "asides", "legends", "passage"]
+__all__ = ["CALLS", "asides", "legends"]
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
@@ -27,7 +28,6 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
-_DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 _TWO_ROWS: Final = (
     "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
     "DELETE of the old row, by its row id, and an INSERT of the new one."
@@ -36,38 +36,17 @@ _ONE_ROW: Final = (
     "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id of the old row, and all columns "
     "with their new values."
 )
-_RULES: Final = (
-    f"Trino counts pairs of (unique_id, case_number). So two clauses that each change one target row pass, and two source rows for which no "
-    f"clause fires, the pair with {MINUS}1 twice, end the statement. The SQL standard counts the source rows that change a target row: two are "
-    "an error, whatever their clauses, and those that do nothing never are."
-)
-_IN_PLACE: Final = " Where rows are changed in place, two clauses on one row end it here under Trino's rule too: what is left would depend on their order."
 
 
 def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
-    in_place = trace.paradigm != _DELETE_AND_INSERT
-    if trace.kind == "MERGE" and trace.duplicates in {RepeatedMatches.TRINO, RepeatedMatches.STANDARD}:
-        own = "Trino's" if trace.duplicates == RepeatedMatches.TRINO else "the standard's"
-        told["distinct"] = f"{_RULES}{_IN_PLACE if in_place else ''} Here {own} rule decides (duplicates = {trace.duplicates})."
+    in_place = trace.paradigm != DELETE_AND_INSERT
+    if rules := repeated_matches(trace):
+        told["distinct"] = "".join(part for part, _ in code_parts(rules))
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
     return told
-
-
-def passage(trace: Trace, pages: PageSample) -> str:
-    """Say how the rows that go into ``transform_page`` become those that come out: ``8 rows in: 2 dropped, 2 updates split in two: 8 out``."""
-    before, after = pages.total_before, pages.total_after
-    if any(clause.rows is None for clause in trace.clauses) or trace.kind != "MERGE":
-        split, dropped = after - before, 0
-    else:
-        kept = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0 and clause.operation is not Operation.NONE)
-        split, dropped = after - kept, before - kept
-    if split < 0 or dropped < 0 or not (split or dropped):
-        return f"{plural(before, 'row')} in, {number(after)} out"
-    parts = [f"{number(dropped)} dropped"] * bool(dropped) + [f"{plural(split, 'update')} split in two"] * bool(split)
-    return f"{plural(before, 'row')} in: {', '.join(parts)}: {number(after)} out"
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
@@ -106,7 +85,7 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
 
 def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     current = pages.layout.era is Era.CURRENT
-    split = trace.paradigm == _DELETE_AND_INSERT
+    split = trace.paradigm == DELETE_AND_INSERT
     codes = ["1 INSERT", "2 DELETE"]
     if not split:
         codes.append("3 UPDATE")

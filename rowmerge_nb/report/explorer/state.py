@@ -14,11 +14,12 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import CALLS, asides, legends, passage
+from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
 from rowmerge_nb.report.explorer.places import exchange_sentence, placed_rows
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
+from rowmerge_nb.report.model.placing import passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.journeys import Journey
-    from rowmerge_nb.trace.trace import AskedRows, PageSample, Term, Trace
+    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
 
 __all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
 
@@ -190,7 +191,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             (
                 "transform",
                 "transform_page",
-                f"Drops rows that do nothing, and gives each change the form that the connector wants: {passage(trace, pages)}.",
+                f"Drops rows that do nothing, and gives each change the form that the connector wants: {passage(trace, pages.total_before, pages.total_after)}.",
             )
         )
     if any(node.kind == "Exchange" for node in trace.plan):
@@ -301,7 +302,7 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
         "clause": journey.case_number,
         "gist": shown.gist,
         "reasons": list(shown.reasons),
-        "on": _term(journey.on if journey.on is not None else _barred(trace.on, journey)),
+        "on": _term(journey.on if journey.on is not None else journey.barred),
         "near": near,
         "verdicts": [
             {"clause": v.clause.number, "fate": str(v.fate), "condition": _term(v.condition)}
@@ -323,17 +324,6 @@ def _near(trace: Trace) -> dict[int | None, str]:
     # What a NULL alone bars, ON says itself.
     told = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
     return {row.row: near_sentence(row, near.terms, "source") for row in told}
-
-
-def _barred(on: Term | None, journey: Journey) -> TermTruth | None:
-    """Give the part of ON that a NULL of a source row without a partner makes unknown for every target row; None where there is none."""
-    if on is None or journey.join is not Join.NOT_MATCHED or journey.source is None:
-        return None
-    if on.operator == "AND":
-        return next(filter(None, (_barred(term, journey) for term in on.terms)), None)
-    source = journey.source
-    nulls = tuple((side, name, None) for side, name in on.reads if side == "source" and source.get(name, "") is None)
-    return TermTruth(on, Answer.UNKNOWN, nulls) if on.strict and nulls else None
 
 
 def _assigned(journey: Journey, trace: Trace) -> Iterable[tuple[str, str]]:
