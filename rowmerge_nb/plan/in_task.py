@@ -60,15 +60,18 @@ def form_of(
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
-    return _in_many_tasks(join, source, settings)
+    return _in_many_tasks(join, target, source, settings)
 
 
-def _in_many_tasks(join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
+def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
     """Give every task all of the source, or where that is too much the rows of some keys of both sides."""
     if not join.key_columns:
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
-        return PhysicalForm(partitioned="nobody knows how large the source is")
+        unknown = "nobody knows how large the source is"
+        # Of few rows Spark makes few files, since it sees how few they are before it stores them.
+        few = target is not None and target <= settings.small_rows
+        return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
     read = without_mark(join.right)
     if isinstance(read, Source) and read.tree is not None and any(query.kind != "scalar" for query in subqueries(read.tree)):
         # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.

@@ -124,6 +124,16 @@ def test_a_constraint_is_asked_of_the_rows_of_create_table_as(spark: Any) -> Non
     assert engine.run(create.format(1)).count == 1
 
 
+def test_a_constraint_of_create_table_as_may_ask_a_query(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.register("k", pa.table({"id": [1, 2]}))
+    create = "CREATE TABLE made WITH (check_constraints = ARRAY['n IN (SELECT id FROM k)']) AS SELECT {} AS n"
+    with pytest.raises(RowMergeError, match=r"Check constraint violation: "):
+        engine.run(create.format(3))
+    assert "made" not in engine.names("memory", "default")
+    assert engine.run(create.format("id", 1).replace("AS n", "AS n FROM k")).count == 2
+
+
 def test_an_insert_may_ask_a_query_and_update_and_merge_may_not(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("least", pa.table({"n": [10]}))

@@ -34,8 +34,10 @@ class MemoryTable:
     former: dict[int, tuple[ColumnMetadata, ...]] = field(default_factory=dict)
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:
-        """Give the definition of a version: with the columns that it has."""
-        return replace(self.metadata, columns=self.former.get(version, self.metadata.columns))
+        """Give the definition of a version: with the columns that it has. One of other columns has no constraints: it is only read."""
+        if version not in self.former:
+            return self.metadata
+        return replace(self.metadata, columns=self.former[version], check_constraints=())
 
     def with_columns(self, columns: tuple[ColumnMetadata, ...]) -> MemoryTable:
         """Give the table with other columns; its versions keep those that they have."""

@@ -75,7 +75,7 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
     """Read the CHECK constraints of a table as the statement has made it, where its connector shows that: none may be wrong.
 
     Args:
-        run: the statement's run, whose origins then have those of the constraints.
+        run: the statement's run, which then has their origins, and the tables that they read.
         binding: the table.
         property_spans: where the statement names properties.
 
@@ -88,8 +88,8 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
         return ()
     known = metadata.get_table_metadata(session, handle)
     table = replace(binding, columns=known.columns, metadata=known)
-    checks, origins = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
-    run.analysis = replace(run.analysis, origins=origins)
+    checks, origins, read = run.read_constraints(table, run.analysis.origins, property_spans.get("check_constraints"))
+    run.analysis = replace(run.analysis, origins=origins, bindings=(*run.analysis.bindings, *read))
     return checks
 
 

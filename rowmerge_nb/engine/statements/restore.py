@@ -7,8 +7,10 @@ from functools import partial
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis
+from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis, TableBinding
 from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.words import join
 
 __all__ = ["RestoreRun"]
 
@@ -28,12 +30,24 @@ class RestoreRun(StatementRun):
             msg = f"'{target.display}' is {target.kind}, which has no versions"
             raise ValueError(msg)
         dropped = self.analysis.dropped
+        if dropped:
+            self._check_constraints(target, dropped)
         carries = "no rows" if version is None else f"version {version.version}"
-        carries += f", without {', '.join(dropped)}" if dropped else ""
+        carries += f", without {', '.join(list(dropped))}" if dropped else ""
         # A connector that adds no columns need not know of any to drop.
         call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):
             self.transaction.log.call("restore_table", call, lambda _: carries)
+
+    def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:
+        """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored any more."""
+        kept = tuple(column for column in target.columns if column.name not in dropped)
+        try:
+            self.read_constraints(replace(target, columns=kept), (), None)
+        except RowMergeError as error:
+            msg = f"It would drop the column {join(list(dropped))} of '{target.qualified}'. {error.message}"
+            hint = "Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints = ARRAY[...] without that constraint lets it."
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace, with the rows before and after."""

@@ -416,7 +416,7 @@ class StatementRunner:
 
 def _constraints(
     text: str, tables: StatementTables, table: TableBinding, origins: tuple[Origin, ...], about: Span | None
-) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...]]:
+) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]:
     """Read the CHECK constraints of a table; the analyzer is there by then."""
     from rowmerge_nb.sql.analyzer.constraints import read_constraints
 

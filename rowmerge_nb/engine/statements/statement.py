@@ -66,7 +66,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.words import KnownRows
 
 ConstraintReader: TypeAlias = (
-    "Callable[[TableBinding, tuple[Origin, ...], Span | None], tuple[tuple[CheckConstraint, ...], tuple[Origin, ...]]]"
+    "Callable[[TableBinding, tuple[Origin, ...], Span | None], "
+    "tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]]"
 )
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]

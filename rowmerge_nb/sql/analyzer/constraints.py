@@ -46,8 +46,10 @@ def check_constraints(
 
 def read_constraints(
     text: str, tables: a.Tables, table: a.TableBinding, origins: tuple[e.Origin, ...] = (), about: Span | None = None
-) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...]]:
-    """Read the CHECK constraints of a table that is being made or altered; give them, and the origins with theirs behind them.
+) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
+    """Read the CHECK constraints of a table that is being made or altered.
+
+    Gives them, the origins with theirs behind them, and the tables that their subqueries read.
 
     Args:
         text: the statement.
@@ -61,7 +63,8 @@ def read_constraints(
     """
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
-    return check_constraints(context, table, context.statement_span(about), subqueries=True), tuple(context.origins)
+    checks = check_constraints(context, table, context.statement_span(about), subqueries=True)
+    return checks, tuple(context.origins), tuple(context.bindings.values())
 
 
 class _Reader:

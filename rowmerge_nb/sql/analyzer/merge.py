@@ -316,16 +316,15 @@ class _MergeAnalyzer:
             coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
             stored[index] = typed(self.context, coerced, span, words)
+        if clause.star is not None:
+            # Readers see the column that the star stands for.
+            alias = self._alias(self.statement.source)
+            for index in indexes:
+                written, name = stored[index], self.fields[index].name
+                stored[index] = written and replace(written, text=f"{alias}.{name}" if alias else str(name))
         if clause.operation is Operation.INSERT:
             self._default(clause, stored)
-        if clause.star is None:
-            return tuple(stored)
-        # Readers see the column that the star stands for.
-        alias = self._alias(self.statement.source)
-        return tuple(
-            replace(value, text=f"{alias}.{f.name}" if alias else str(f.name)) if value is not None else None
-            for value, f in zip(stored, self.fields, strict=True)
-        )
+        return tuple(stored)
 
     def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
         """Say of rows with other fields that a MERGE which adds columns adds none to them."""

@@ -382,3 +382,45 @@ def test_a_record_of_it_is_replayed(engine: Engine, store: str) -> None:
     assert [column.name for column in record.columns] == ["id", "v", "city", "price"]
     replayed = replay(record, MemoryConnector())
     assert replayed.error is None
+
+
+def test_undo_refuses_to_drop_a_column_that_a_check_constraint_reads_by_now(engine: Engine) -> None:
+    name = filled(engine, "memory")
+    engine.run(merge(name))
+    engine.run("ALTER TABLE t SET PROPERTIES check_constraints = ARRAY['city <> ''z''']")
+    with pytest.raises(RowMergeError, match=r"It would drop the column city and price of 'memory.default.t'") as caught:
+        engine.undo("t")
+    assert (caught.value.code, "without that constraint" in str(caught.value.hint)) == ("NOT_SUPPORTED", True)
+    assert engine.run("INSERT INTO t (id) VALUES (9)").count == 1
+
+
+def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_later(engine: Engine) -> None:
+    name = filled(engine, "memory")
+    before = engine.run("UPDATE t SET v = 'z' WHERE id = 1", trace="off")
+    engine.run(merge(name))
+    engine.run("ALTER TABLE t SET PROPERTIES check_constraints = ARRAY['city <> ''z''']")
+    assert "id = 1" in str(before.why(id=1)) or "1" in str(before.why(id=1))
+
+
+def test_undo_of_columns_that_came_without_rows_takes_back_no_other_statement(engine: Engine) -> None:
+    other = filled(engine, "memory")
+    name = filled(engine, "lake")
+    engine.run(f"INSERT INTO {other} VALUES (7, 'g')")
+    engine.run(merge(name, "WHEN NOT MATCHED THEN INSERT *", "(SELECT 1 AS id, 5 AS w) s"))
+    with pytest.raises(RowMergeError, match=r"which added the column w and made no version") as caught:
+        engine.undo()
+    assert "DROP COLUMN" in str(caught.value.hint)
+    assert len(rows(engine, other)) == 3
+
+
+def test_a_star_shows_a_default_as_it_is(engine: Engine) -> None:
+    engine.run("CREATE TABLE d (id integer, st varchar DEFAULT 'new')")
+    statement = "MERGE INTO d USING (SELECT 1 AS id) s ON d.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    with pytest.raises(RowMergeError):
+        engine.run(statement)
+    evolving = statement.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO")
+    text = str(engine.run(f"EXPLAIN {evolving}"))
+    assert "'new'" in text
+    assert "s.st" not in text
+    engine.run(evolving)
+    assert engine.table("d").to_pylist() == [{"id": 1, "st": "new"}]
