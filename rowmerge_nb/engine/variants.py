@@ -18,7 +18,7 @@ from rowmerge_nb.choices import CHOSEN_RULES, Flow, RepeatedMatches, StatementSt
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
-from rowmerge_nb.engine.tasks.exchange import Destination, Placing, hashed, places_of
+from rowmerge_nb.engine.tasks.exchange import Destination, Placing, hashed
 from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.errors import DuplicateMatchError, error_text
 from rowmerge_nb.spi.layout import BucketFunction
@@ -359,10 +359,9 @@ def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
         updates = _destination(exchange.update_rule, run, (run.layout.after.row_id,), ~_inserted(run), (row_id,))
     else:
         updates = inserts if layout.era is Era.DOCUMENTS else Destination(even=True)
-    buckets = Placing(inserts, updates).buckets(page, layout, 0)
-    by_row_id = row_id if exchange.update_rule else None
-    numbers = places_of(page, buckets, columns, by_row_id, layout.after.operation)
-    count = run.placement.writers
+    placing, count = Placing(inserts, updates), run.placement.writers
+    buckets = placing.buckets(page, layout, 0)
+    numbers = placing.numbers(page, layout, buckets).to_numpy()
     # What a function of the connector's decides is known of places that the run has shown.
     by_function = np.where(_inserted(made), inserts.function is not None, updates.function is not None)
     unknown = by_function & buckets.is_null().to_numpy(zero_copy_only=False)
@@ -385,7 +384,7 @@ def _destination(
         arguments: those that decide, in the page to place.
     """
     if placed_by != "function":
-        return Destination(even=not placed_by)
+        return Destination(arguments=arguments, even=not placed_by)
     seen = zip(_texts([run.after.column(i) for i in channels]), placed.tolist(), run.writers, strict=True)
     return Destination(_SeenPlaces({text: writer for text, here, writer in seen if here and writer != _UNKNOWN}), arguments)
 

@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Typed
 
-_STORING: Final = frozenset({Operation.INSERT, Operation.UPDATE})
-TOLD_COLUMNS: Final = 8
-"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads."""
-
 __all__ = [
     "assigned_column",
     "check_columns",
@@ -60,6 +56,10 @@ __all__ = [
     "row_task",
     "source_schema",
 ]
+
+_STORING: Final = frozenset({Operation.INSERT, Operation.UPDATE})
+TOLD_COLUMNS: Final = 8
+"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads."""
 
 
 def row_task(

@@ -33,7 +33,7 @@ class RestoreRun(StatementRun):
         if dropped:
             self._check_constraints(target, dropped)
         carries = "no rows" if version is None else f"version {version.version}"
-        carries += f", without {', '.join(list(dropped))}" if dropped else ""
+        carries += f", without {', '.join(dropped)}" if dropped else ""
         # A connector that adds no columns need not know of any to drop.
         call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):

@@ -103,11 +103,6 @@ class Destination:
             return pa.nulls(rows.size, pa.int32())
         return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
 
-    def hashes(self, page: Page) -> pa.Array:
-        """Give the engine's hash of every row of a page (int64), as it decides over rows without a bucket."""
-        # In table order, as the channel ``hash`` has them, so that the same values give the same number.
-        return hashed([page.column(index) for index in sorted(self.arguments)], page.num_rows)
-
 
 @dataclass(frozen=True)
 class Placing:
@@ -132,11 +127,9 @@ class Placing:
             layout: where the channels lie.
             buckets: what `buckets` has given for these rows.
         """
-        if not buckets.null_count:
-            return buckets.cast(pa.int64())
-        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS)
-        hashes = pc.if_else(inserted, self.inserts.hashes(page), self.updates.hashes(page))
-        return pc.coalesce(buckets.cast(pa.int64()), hashes)
+        # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+        inserts, updates = sorted(self.inserts.arguments), sorted(self.updates.arguments)
+        return pa.array(places_of(page, buckets, inserts, updates, layout.after.operation))
 
 
 @dataclass(frozen=True)
@@ -196,39 +189,36 @@ class LocalExchange:
     def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Give the number of each row's writer, as Spark's exchange computes it; records go to the first."""
         bucket = batch.column(batch.schema.names.index(BUCKET))
-        numbers = places_of(batch, bucket, self.by_columns, self.by_row_id, self.operation) % self.writers
+        others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
+        numbers = places_of(batch, bucket, self.by_columns, others, self.operation) % self.writers
         is_record = batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_record, 0, numbers)
 
 
 def places_of(
-    batch: pa.RecordBatch, bucket: pa.Array, by_columns: Sequence[int], by_row_id: int | None, operation: int
+    batch: pa.RecordBatch, bucket: pa.Array, inserts: Sequence[int], others: Sequence[int], operation: int
 ) -> npt.NDArray[np.int64]:
     """Give the place of every row, whose remainder is its writer: its bucket, and where that is NULL a hash.
 
     Args:
         batch: the rows, the channels of a transformed page first.
         bucket: what `Placing.buckets` gives of them.
-        by_columns: the channels whose hash decides over inserted rows.
-        by_row_id: the channel whose hash decides over other rows; None if they go by the columns as well.
+        inserts: the channels whose hash decides over inserted rows.
+        others: those whose hash decides over other rows.
         operation: the channel of the operation.
     """
-    numbers = hashed([batch.column(index) for index in by_columns], batch.num_rows).to_numpy()
-    if by_row_id is not None:
-        inserted = pc.is_in(batch.column(operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
-        numbers = np.where(inserted, numbers, hashed([batch.column(by_row_id)], batch.num_rows).to_numpy())
-    known = bucket.is_valid().to_numpy(zero_copy_only=False)
-    places: npt.NDArray[np.int64] = np.where(known, pc.fill_null(bucket, 0).to_numpy(zero_copy_only=False), numbers)
+    numbers = bucket.cast(pa.int64())
+    if bucket.null_count:
+        hashes = hashed([batch.column(index) for index in inserts], batch.num_rows)
+        if tuple(others) != tuple(inserts):
+            inserted = pc.is_in(batch.column(operation), value_set=_INSERTS)
+            hashes = pc.if_else(inserted, hashes, hashed([batch.column(index) for index in others], batch.num_rows))
+        numbers = pc.coalesce(numbers, hashes)
+    places: npt.NDArray[np.int64] = numbers.to_numpy()
     return places
 
 
 BUCKET: Final = "$bucket"
-
-
 EVEN_ROWS: Final = 4096
-
-
 """So many rows of a task go to one writer before the next one gets some, where rows are spread evenly. All tasks begin with the same."""
-
-
 _INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())
