@@ -593,10 +593,10 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
         return says, [re.sub(r" \d+ → mod \d+ = writer \d+$", "", row["placed"]) for row in state["after"]["rows"]]
 
     says, placed = told("documents")
-    assert "rows for which its function f(place) gives the same: one place, one writer. A row goes to writer f(place) mod" in says
+    assert "rows for which its function of place gives the same: one place, one writer. A row goes to writer " in says
     assert placed == ["place = 'a' → the connector's function", "place = 'b' → the connector's function"]
     says, placed = told("current")
-    assert says.endswith("others are spread evenly.")
+    assert says.endswith("a DELETE or UPDATE to the writers in turn, some thousand rows at a time.")
     assert placed == ["spread evenly: no value decides", "place = 'b' → the connector's function"]
 
 
@@ -617,7 +617,7 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert "has the standard's rule decide here" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
-    assert "A row to insert goes to writer hash(address) mod" in evenly
+    assert "An INSERT goes to writer hash(address) mod" in evenly
 
 
 @needs_browser

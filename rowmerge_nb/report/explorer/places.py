@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, exchange_of, exchange_sentence, rules_of
 from rowmerge_nb.report.words.values import cell, visible
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.nodes import ExchangeFacts
 from rowmerge_nb.words import join, number
 
 if TYPE_CHECKING:
@@ -15,40 +15,35 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Placement, Trace
 
-__all__ = ["exchange_sentence", "placed_rows"]
+__all__ = ["place_sentence", "placed_rows"]
 
-_HASH, _FUNCTION, _EVEN = "hash", "function", "evenly"
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 
 
-def exchange_sentence(trace: Trace) -> str:
-    """Say which writer a row goes to, and what its place is."""
-    inserts, others = _rules(trace)
+def place_sentence(trace: Trace) -> str:
+    """Say what the place of a row is, and which writer it goes to; ``""`` without an exchange."""
+    exchange = exchange_of(trace)
+    if exchange is None or exchange.insert_rule == "":
+        return exchange_sentence(trace)
     columns = join(_columns(trace)) or "nothing"
-    placement = None if trace.pages is None else trace.pages.placement
-    spread = "the number of writers" if placement is None else number(placement.writers)
-    if _EVEN in {inserts, others} and inserts == others:
-        return "Spreads the rows evenly over the writers, a run of rows for each."
-    alike = f"rows with the same {columns}" if inserts == _HASH else f"rows for which its function f({columns}) gives the same"
-    head = f"A row's place is what the connector wants kept together, here {alike}: one place, one writer."
-    writer = f"{_number_of(inserts, columns)} mod {spread}"
-    if others == _EVEN:
-        return f"{head} A row to insert goes to writer {writer}, others are spread evenly."
-    if _by_row_id(trace):
-        return f"{head} A row to insert goes to writer {writer}, a row to delete or update to writer {_number_of(others, 'row_id')} mod {spread}."
-    return f"{head} A row goes to writer {writer}: one to delete by its old values, any other by its new ones."
+    alike = (
+        f"rows with the same {columns}"
+        if exchange.insert_rule == HASH
+        else f"rows for which its function of {columns} gives the same"
+    )
+    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}"
 
 
 def placed_rows(trace: Trace) -> list[str]:
     """Say of each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
-    pages = trace.pages
-    if pages is None or _exchange(trace) is None or not pages.writers:
+    pages, exchange = trace.pages, exchange_of(trace)
+    if pages is None or exchange is None or not pages.writers:
         return []
-    inserts, others = _rules(trace)
+    inserts, others = rules_of(trace, exchange)
     layout = pages.layout
     operations = pages.after.column(layout.after.operation).to_pylist()
     by_columns = _read(trace, layout.redistribution_columns)
-    by_row_id = _read(trace, (layout.after.row_id,)) if _by_row_id(trace) else by_columns
+    by_row_id = _read(trace, (layout.after.row_id,)) if exchange.update_rule else by_columns
     told = []
     for at, (operation, writer) in enumerate(zip(operations, pages.writers, strict=True)):
         inserted = operation in _INSERTED
@@ -63,34 +58,13 @@ def _remainder(placement: Placement | None, row: int) -> str:
 
 
 def _told(rule: str, values: str, writer: int, remainder: str) -> str:
-    if rule == _EVEN:
+    if rule == EVENLY:
         return "spread evenly: no value decides"
     if writer < 0:
         return f"{values}: a function of the connector's decides, and the run has shown no row of this place"
-    if rule == _FUNCTION:
+    if rule == FUNCTION:
         return f"{values} \N{RIGHTWARDS ARROW} the connector's function{remainder} = writer {number(writer)}"
     return f"{values} \N{RIGHTWARDS ARROW} hash{remainder} = writer {number(writer)}"
-
-
-def _exchange(trace: Trace) -> ExchangeFacts | None:
-    return next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
-
-
-def _rules(trace: Trace) -> tuple[str, str]:
-    """Give what decides over rows to insert, and over others."""
-    facts = _exchange(trace)
-    inserts = (facts.insert_rule if facts is not None else "") or _EVEN
-    updates = facts.update_rule if facts is not None else ""
-    return inserts, updates or (inserts if trace.era == Era.DOCUMENTS else _EVEN)
-
-
-def _by_row_id(trace: Trace) -> bool:
-    exchange = _exchange(trace)
-    return exchange is not None and bool(exchange.update_rule)
-
-
-def _number_of(rule: str, columns: str) -> str:
-    return f"hash({columns})" if rule == _HASH else f"f({columns})"
 
 
 def _columns(trace: Trace) -> list[str]:

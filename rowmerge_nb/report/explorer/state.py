@@ -15,7 +15,7 @@ from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
-from rowmerge_nb.report.explorer.places import exchange_sentence, placed_rows
+from rowmerge_nb.report.explorer.places import place_sentence, placed_rows
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -195,7 +195,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             )
         )
     if any(node.kind == "Exchange" for node in trace.plan):
-        steps.append(("exchange", "exchange", exchange_sentence(trace)))
+        steps.append(("exchange", "exchange", place_sentence(trace)))
     steps.append(
         (
             "sinks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.clauses import operation_counts
+from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.trace.nodes import ExchangeFacts
 from rowmerge_nb.trace.words import letters
 from rowmerge_nb.words import MINUS, code, number, plural
@@ -12,11 +13,24 @@ from rowmerge_nb.words import MINUS, code, number, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["DELETE_AND_INSERT", "exchange_of", "exchange_sentence", "number_head", "other_paradigm", "passage", "writers_word"]
+__all__ = [
+    "DELETE_AND_INSERT",
+    "EVENLY",
+    "FUNCTION",
+    "HASH",
+    "exchange_of",
+    "exchange_sentence",
+    "number_head",
+    "other_paradigm",
+    "passage",
+    "rules_of",
+    "writers_word",
+]
 
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
-EVENLY: Final = "ROUND_ROBIN"
+HASH, FUNCTION, EVENLY = "hash", "function", "evenly"
+"""What decides which writer a row goes to: the engine's hash, a function of the connector's, or nothing of the row's."""
 ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
 COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
@@ -26,6 +40,12 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
     """Give what the plan says of its exchange; None without one, and of a trace that was saved before plans said it."""
     found = (record.facts for record in trace.plan if record.kind == "Exchange")
     return next((facts for facts in found if isinstance(facts, ExchangeFacts)), None)
+
+
+def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
+    """Give what decides over rows to insert and over others; without an update layout it is a question of the era."""
+    inserts = exchange.insert_rule or EVENLY
+    return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
 
 
 def writers_word(trace: Trace) -> str:
@@ -39,7 +59,12 @@ def number_head(trace: Trace) -> str:
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
-    return _rule(exchange.inserts) if exchange is not None and not exchange.others else "place"
+    return _rule(exchange.inserts) if exchange is not None and _all_alike(trace, exchange) else "place"
+
+
+def _all_alike(trace: Trace, exchange: ExchangeFacts) -> bool:
+    inserts, others = rules_of(trace, exchange)
+    return not exchange.update_rule and inserts == others
 
 
 def exchange_sentence(trace: Trace) -> str:
@@ -47,15 +72,21 @@ def exchange_sentence(trace: Trace) -> str:
     exchange = exchange_of(trace)
     if exchange is None:
         return ""
-    if exchange.others:
-        return f"An INSERT goes to {_writer(trace, exchange.inserts)}, a DELETE or UPDATE to {_writer(trace, exchange.others)}."
+    inserts, others = rules_of(trace, exchange)
+    to = _writer(trace, inserts, exchange.inserts)
+    if not _all_alike(trace, exchange):
+        return f"An INSERT goes to {to}, a DELETE or UPDATE to {_writer(trace, others, exchange.others)}."
+    if inserts == EVENLY:
+        return f"A row goes to {to}."
     update = "" if trace.paradigm == DELETE_AND_INSERT else " or UPDATE"
     old = "a DELETE by the old values, which its row keeps for that (there is no update layout)"
-    return f"A row goes to {_writer(trace, exchange.inserts)}: an INSERT{update} by the new values, {old}."
+    return f"A row goes to {to}: an INSERT{update} by the new values, {old}."
 
 
-def _writer(trace: Trace, rule: str) -> str:
-    return "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(rule)}{writers_word(trace)}"
+def _writer(trace: Trace, rule: str, words: str) -> str:
+    return (
+        "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
+    )
 
 
 def _rule(rule: str) -> str:
@@ -93,9 +124,13 @@ def _going(trace: Trace, other: str) -> str:
         return ""
     if other == DELETE_AND_INSERT:
         return ", each for the writer of its own place"
-    if exchange.others == EVENLY:
+    if rules_of(trace, exchange)[1] == EVENLY:
         return ", which may go to any writer"
-    return f", which goes by {_rule(exchange.others or exchange.inserts)}{'' if exchange.others else ' of its new values'}"
+    return (
+        f", which goes by {_rule(exchange.others)}"
+        if exchange.update_rule
+        else f", which goes by {_rule(exchange.inserts)} of its new values"
+    )
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
