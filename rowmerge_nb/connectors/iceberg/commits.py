@@ -466,6 +466,10 @@ def restore(
             conflict(handle.name, "its columns were altered")
         stage_drops(handle, dropped, transaction)
     if snapshot == handle.snapshot:
+        if dropped:
+            # Of a statement that has added columns and changed no row.
+            kept = transaction.table_metadata.schema().fields
+            _commit(handle, transaction, None, asking, lambda now: now.schema().fields == kept)
         return snapshot
     if snapshot is None:
         return _emptied(handle, Emptying(handle, transaction), transaction, asking)

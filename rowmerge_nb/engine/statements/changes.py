@@ -49,7 +49,7 @@ class Change:
         handle: the table then; None of one that the statement has made.
         keeps: the store keeps versions.
         before: the version that it was made from; None for the time before the first one.
-        after: the version that it has made; None, or the one before, of one that has added columns and no version.
+        after: the version that it has made; the one before, if it has added or dropped columns alone and its store makes none of that.
     """
 
     table: TableName
@@ -63,11 +63,6 @@ class Change:
     before: ConnectorTableVersion | None
     after: ConnectorTableVersion | None
     added: tuple[str, ...] = ()
-
-    @property
-    def is_version(self) -> bool:
-        """It has made a version; to add columns and change no rows makes none on some stores."""
-        return self.after is not None and self.after != self.before
 
     @property
     def words(self) -> str:
@@ -132,8 +127,11 @@ def _change_of(run: StatementRun) -> Change | None:
         return None
     keeps = run.keeps_versions
     added = tuple(column.name for column in analysis.added) if isinstance(analysis, MergeAnalysis) else ()
-    if keeps and version in {None, run.version_before} and not added:
-        return None
+    dropped = analysis.dropped if isinstance(analysis, RestoreAnalysis) else ()
+    if keeps and version in {None, run.version_before}:
+        if not (added or dropped):
+            return None
+        version = run.version_before
     count = run.account.counted if run.account is not None and run.changes_rows else None
     text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
     kind, columns = kind_of(analysis), target.columns

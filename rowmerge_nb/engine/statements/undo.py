@@ -10,7 +10,6 @@ from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, che
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
-from rowmerge_nb.words import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,9 +91,6 @@ def _last_change(changes: Changes, tables: StatementTables, name: str | None) ->
         shown = ".".join(change.table)
         msg = f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions"
         raise ConnectorError(msg, hint="Take it back by a statement of its own.")
-    if not change.is_version:
-        msg = f"The last change of '{'.'.join(change.table)}' was the {change.words}, which added the column {join(list(change.added))} and made no version"
-        raise ConnectorError(msg, hint="ALTER TABLE ... DROP COLUMN takes that back.")
     return change
 
 

@@ -402,15 +402,26 @@ def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_l
     assert "id = 1" in str(before.why(id=1)) or "1" in str(before.why(id=1))
 
 
-def test_undo_of_columns_that_came_without_rows_takes_back_no_other_statement(engine: Engine) -> None:
+@pytest.mark.parametrize("filled_before", [True, False])
+def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(engine: Engine, filled_before: bool) -> None:
     other = filled(engine, "memory")
-    name = filled(engine, "lake")
+    engine.run("CREATE TABLE lake.default.t (id integer, v varchar)")
+    if filled_before:
+        engine.run("INSERT INTO lake.default.t VALUES (1, 'a')")
     engine.run(f"INSERT INTO {other} VALUES (7, 'g')")
-    engine.run(merge(name, "WHEN NOT MATCHED THEN INSERT *", "(SELECT 1 AS id, 5 AS w) s"))
-    with pytest.raises(RowMergeError, match=r"which added the column w and made no version") as caught:
-        engine.undo()
-    assert "DROP COLUMN" in str(caught.value.hint)
+    source = "(SELECT 1 AS id, 5 AS w WHERE false) s"
+    engine.run(merge("lake.default.t", "WHEN NOT MATCHED THEN INSERT *", source))
+    assert dict(engine.columns("lake", "default", "t") or ()).keys() == {"id", "v", "w"}
+    engine.undo()
+    assert dict(engine.columns("lake", "default", "t") or ()).keys() == {"id", "v"}
+    assert len(rows(engine, "lake.default.t")) == filled_before
     assert len(rows(engine, other)) == 3
+    # What was changed before is next, once each.
+    if filled_before:
+        engine.undo("lake.default.t")
+    engine.undo(other)
+    assert len(rows(engine, other)) == 2
+    assert rows(engine, "lake.default.t") == []
 
 
 def test_a_star_shows_a_default_as_it_is(engine: Engine) -> None:
