@@ -77,7 +77,7 @@ _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
-    "CONSTRAINT_VIOLATION": "Leave such rows out by a condition, or give them other values, as COALESCE does instead of NULL.",
+    "CONSTRAINT_VIOLATION": "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL.",
 }
 """What is usually to be done, by error code, where nobody has said something better."""
 

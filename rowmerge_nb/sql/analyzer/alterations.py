@@ -115,15 +115,14 @@ def _refuse_comment_on(
     """Say that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
     name = ".".join(context.qualified(statement.name, span))
+    hint = None
     if view is not None:
         said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
-    elif statement.kind != "VIEW":
-        said = f"Table does not exist: {name}"
-    elif target is not None and target.dataframe is None:
+    elif statement.kind == "VIEW" and target is not None and target.dataframe is None:
         said = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
     else:
-        said = f"View '{name}' does not exist"
-    hint = None if "Did you mean" in said else did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        said = f"View '{name}' does not exist" if statement.kind == "VIEW" else f"Table does not exist: {name}"
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
     context.error("TABLE_NOT_FOUND", said, span, hint)
 
 
