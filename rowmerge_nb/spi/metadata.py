@@ -47,6 +47,7 @@ class ColumnMetadata:
         nullable: whether it may hold NULL.
         default: what an INSERT that leaves the column out puts into it, as SQL text: a literal; None for NULL.
         comment: the comment on it.
+        filled: the store puts a value of its own where a new row has NULL, such as a number, or the default of a column that may not be NULL.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -58,6 +59,7 @@ class ColumnMetadata:
     nullable: bool = True
     default: str | None = None
     comment: str | None = None
+    filled: bool = False
 
 
 @dataclass(frozen=True)

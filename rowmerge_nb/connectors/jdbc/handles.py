@@ -51,6 +51,7 @@ class Column:
         cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
         comment: the comment on it.
         added: the table does not have it yet: a MERGE adds it along with its changes.
+        numbered: the database puts a number in the place of NULL.
     """
 
     name: str
@@ -63,6 +64,12 @@ class Column:
     cast: str = ""
     comment: str | None = None
     added: bool = False
+    numbered: bool = False
+
+    @property
+    def filled(self) -> bool:
+        """The database puts a value of its own where a new row has NULL."""
+        return self.numbered or self.generated or self.default is not None
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ class JdbcTableHandle(ConnectorTableHandle):
     @property
     def metadata(self) -> ConnectorTableMetadata:
         """The table in the words of the contract."""
-        columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment) for c in self.columns)
+        columns = tuple(ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled) for c in self.columns)
         return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {}, self.comment)
 
 

@@ -16,7 +16,8 @@ from rowmerge_nb.engine.catalog.scans import Scans
 from rowmerge_nb.engine.spark.interrupts import in_thread
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
-from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, Notice
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, MergeAnalysis, Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,7 +83,11 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Give the columns that an INSERT leaves out and its store fills itself, so that nobody here knows what is in them."""
+        """Give the columns that an INSERT leaves out, one of a MERGE too, and its store fills itself: nobody here knows what is in them."""
+        if isinstance(analysis, MergeAnalysis):
+            inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
+            known = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
+            return tuple(column.name for column, values in known if column.filled and None in values)
         if not isinstance(analysis, InsertAnalysis):
             return ()
         omitted = tuple(column.name for column in analysis.target.columns if column.name not in analysis.columns)

@@ -12,7 +12,7 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.definitions import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
-from rowmerge_nb.engine.statements.returning import returned_table
+from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
@@ -22,7 +22,7 @@ from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysi
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, Returning
@@ -90,15 +90,6 @@ class CreateTableAsRun(StatementRun):
             return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree, checks=checks)
 
 
-def _check_returned(returning: Returning | None, omitted: Sequence[str]) -> None:
-    """Refuse a RETURNING that reads what the store itself puts into columns: nobody else knows it."""
-    read = {symbol for column in (returning.columns if returning else ()) for symbol in column.expression.references}
-    unknown_now = [name for name in omitted if name in read]
-    if unknown_now:
-        msg = f"RETURNING cannot tell column '{unknown_now[0]}': the store itself fills what the INSERT leaves out"
-        raise ConnectorError(msg, hint="Name the column in the INSERT, or read the table afterwards.")
-
-
 def _planned(analysis: CreateTableAnalysis) -> Output:
     """Plan what would be written into a table that is not there: no connector has a layout for it yet."""
     table = TableBinding(analysis.name[-1], analysis.name[0], analysis.name, tuple(analysis.metadata.columns), view="")
@@ -139,7 +130,7 @@ def _inserted(
     if run.options.dry_run:
         return None
     omitted = run.transaction.left_to_store(run.analysis)
-    _check_returned(returning, omitted)
+    check_returned(returning, target, omitted)
     filled = [ColumnHandle(column.name, column.type) for column in target.columns if column.name not in omitted]
     columns = run.transaction.scans.own_columns(target, filled)
     insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
 from rowmerge_nb.engine.statements.near import near_of
-from rowmerge_nb.engine.statements.returning import returned_table
+from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Answer,
     Named,
@@ -76,6 +76,7 @@ class MergeRun(StatementRun):
         analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
+        check_returned(analysis.returning, analysis.target, self.transaction.left_to_store(analysis))
         begin_merge(self, analysis)
         answer = act(self, lambda: self.context(planned), self._lowered)
         self._check_duplicates(answer, planned)

@@ -1,4 +1,4 @@
-"""The rows of RETURNING, from the tasks' pages to one table."""
+"""The rows of RETURNING: which can be told, and from the tasks' pages to one table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from rowmerge_nb.sql.analyzer.analysis import Returning
+    from rowmerge_nb.sql.analyzer.analysis import Returning, TableBinding
 
-__all__ = ["returned_table"]
+__all__ = ["check_returned", "returned_table"]
 
 
 def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Table | None:
@@ -32,3 +33,23 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
         for batch in batches
     )
     return pa.Table.from_batches(conformed, schema=schema)
+
+
+def check_returned(returning: Returning | None, target: TableBinding, omitted: Collection[str]) -> None:
+    """Refuse a RETURNING that reads what the store itself puts into columns: nobody else knows it.
+
+    Args:
+        returning: what is to be given back.
+        target: the table.
+        omitted: the names of the columns that the store fills.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED, with the first such column.
+    """
+    if returning is None:
+        return
+    read = {symbol for column in returning.columns for symbol in column.expression.references}
+    for column, new, current in zip(target.columns, returning.new, returning.current, strict=True):
+        if column.name in omitted and read & {new.symbol, current.symbol}:
+            msg = f"RETURNING cannot tell column '{column.name}': the store itself fills what the INSERT leaves out"
+            raise ConnectorError(msg, hint="Name the column in the INSERT, or read the table afterwards.")

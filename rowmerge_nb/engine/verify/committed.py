@@ -109,6 +109,8 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     """Give the rows of before, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
+    if unknown := run.transaction.left_to_store(run.analysis):
+        return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
     if isinstance(run.analysis, InsertAnalysis):
         return _before_insert(run, run.analysis, most)
     assert isinstance(run.analysis, RowChangeAnalysis)
@@ -136,8 +138,6 @@ def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Ma
     handed = run.account.handed if run.account is not None else ()
     counted = run.account.counted if run.account is not None else 0
     target = analysis.target
-    if unknown := run.transaction.left_to_store(analysis):
-        return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
     handle: Any = target.handle
     columns = run.transaction.metadata(target.catalog).get_column_handles(run.transaction.session, handle)
     pages = [(number, page) for number, stream, _ in handed for page in pages_of(stream)]

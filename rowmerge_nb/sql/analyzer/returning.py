@@ -94,11 +94,12 @@ def inserted_returning(context: Context, statement: st.Insert, target: a.TableBi
     found = analyze_returning(context, statement.returning, fields)
     pairs: list[tuple[e.Typed, e.Typed]] = []
     for column, old, new, current in zip(target.columns, fields, found.new, found.current, strict=True):
-        stored = e.Column(column.type, column.name)
-        pairs += [(e.Column(column.type, field.symbol), stored) for field in (new, current)]
+        value = e.Column(column.type, column.name)
+        pairs += [(e.Column(column.type, field.symbol), value) for field in (new, current)]
         pairs.append((e.Column(column.type, old.symbol), e.Constant(column.type, None)))
     columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in found.columns)
-    return replace(found, columns=tuple(columns))
+    stored = tuple(a.Field(column.name, column.name, column.type) for column in target.columns)
+    return replace(found, columns=tuple(columns), new=stored, current=stored)
 
 
 def _doubles(context: Context, fields: tuple[ScopeField, ...]) -> tuple[ScopeField, ...]:

@@ -377,6 +377,27 @@ def test_nobody_tells_what_the_database_fills(stock: Engine) -> None:
     assert stock.run("INSERT INTO stock VALUES (3, 1, 'a', 'b')", verify="duckdb").verification.state == "agrees"
 
 
+def test_nobody_tells_what_the_database_fills_for_the_insert_of_a_merge(stock: Engine, database: Database) -> None:
+    merge = "MERGE INTO stock t USING (VALUES 1, 2) AS s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET qty = 6 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    for returned in ("t.*", "new.code"):
+        error = failing(stock, f"{merge} RETURNING {returned}", dialect="extended")
+        assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
+        assert error.message == "RETURNING cannot tell column 'code': the store itself fills what the INSERT leaves out"
+    assert database.rows(STOCK) == [(1, 5, "a", "b")]
+    result = stock.run(f"{merge} RETURNING t.id, t.qty, old.code", dialect="extended", verify="duckdb", check=True)
+    assert sorted(map(repr, result.table.to_pylist())) == [
+        "{'id': 1, 'qty': 6, 'code': 'b'}",
+        "{'id': 2, 'qty': None, 'code': None}",
+    ]
+    assert "the store itself fills column 'code', which the INSERT leaves out" in str(result.verification)
+    assert "the store itself fills column 'code', which the INSERT leaves out" in " ".join(str(result).split())
+    named = "MERGE INTO stock t USING (VALUES 1, 3) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, code) VALUES (s.id, 'n') RETURNING t.*"
+    assert stock.run(named, dialect="extended", check=True).table.to_pylist() == [
+        {"id": 3, "qty": None, "name": None, "code": "n"}
+    ]
+    assert database.leftovers() == []
+
+
 def test_columns_have_no_defaults_that_trino_would_show_and_get_none(stock: Engine) -> None:
     error = failing(stock, "ALTER TABLE stock ADD COLUMN more int DEFAULT 1", dialect="extended")
     assert error.message == "Catalog 'db' does not support default value for column name 'more'"

@@ -118,7 +118,8 @@ class SqliteTransaction(JdbcTransaction):
         numbered = bool(row["pk"]) and len(keys) == 1 and declared.upper() == "INTEGER" and not without_rowid
         nullable = numbered or not (row["required"] or (row["pk"] and without_rowid)) or default is not None
         stands_in = f"({default})" if row["required"] and default is not None else None
-        return Column(row["name"], kind, declared, nullable, stands_in, generated=row["hidden"] in {2, 3})
+        generated = row["hidden"] in {2, 3}
+        return Column(row["name"], kind, declared, nullable, stands_in, generated, numbered=numbered)
 
     def names(self) -> list[SchemaTableName]:
         """Give the names of all tables and views."""
