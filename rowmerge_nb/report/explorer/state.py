@@ -74,7 +74,6 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         report = replace(report, pages=build_report(trace).pages)
     shown = _journeys(trace)
     pages, near = trace.pages, _near(trace)
-    writers = {call.order: call.number for call in trace.calls if call.caller == "writer"}
     failed = trace.state == StatementState.FAILED
     place = {journey.page_row: index for index, journey in enumerate(shown)}
     total = trace.joined if trace.joined is not None else len(shown)
@@ -104,19 +103,24 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         else _NO_PAGE,
         "after": _after(report, pages, place, placed_rows(trace)) if pages is not None and shown else _NO_PAGE,
         "writers": _writers(report, trace),
-        "calls": [
-            {
-                "order": row.order,
-                "where": row.where,
-                "writer": writers.get(row.order),
-                "method": row.method,
-                "carries": row.carries,
-                "means": CALLS.get(row.method, ""),
-                "error": row.error,
-            }
-            for row in (report.calls.rows if report.calls is not None else ())
-        ],
+        "calls": _calls(report, trace),
     }
+
+
+def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
+    writers = {call.order: call.number for call in trace.calls if call.caller == "writer"}
+    return [
+        {
+            "order": row.order,
+            "where": row.where,
+            "writer": writers.get(row.order),
+            "method": row.method,
+            "carries": row.carries,
+            "means": CALLS.get(row.method, ""),
+            "error": row.error,
+        }
+        for row in (report.calls.rows if report.calls is not None else ())
+    ]
 
 
 def _asked(trace: Trace) -> AskedRows | None:

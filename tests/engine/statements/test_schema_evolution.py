@@ -21,6 +21,7 @@ from rowmerge_nb import (
     replay,
     save_trace,
 )
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -435,3 +436,16 @@ def test_a_star_shows_a_default_as_it_is(engine: Engine) -> None:
     assert "s.st" not in text
     engine.run(evolving)
     assert engine.table("d").to_pylist() == [{"id": 1, "st": "new"}]
+
+
+def test_a_connector_that_gives_other_columns_than_it_was_asked_for_is_told_so(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = filled(engine, "memory")
+    monkeypatch.setattr(MemoryMetadata, "get_evolved_table_handle", lambda _self, _session, handle, _columns: handle)
+    with pytest.raises(
+        RowMergeError, match=r"get_evolved_table_handle gave a handle of a table with the columns id, v; it gives one"
+    ) as caught:
+        engine.run(merge(name))
+    assert (caught.value.code, caught.value.changed) == ("GENERIC_INTERNAL_ERROR", False)
+    assert rows(engine, name) == BEFORE
