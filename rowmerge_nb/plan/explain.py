@@ -32,12 +32,16 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
+from rowmerge_nb.plan.queries import ValueRows
+from rowmerge_nb.plan.query_rules import planned_source
+from rowmerge_nb.plan.query_steps import query_steps
 from rowmerge_nb.plan.rules import join_of
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.trace.nodes import (
     BranchRecord,
     ExchangeFacts,
@@ -48,19 +52,23 @@ from rowmerge_nb.trace.nodes import (
     NodeRecord,
     ProcessorFacts,
     ProjectFacts,
+    QueryFacts,
+    QueryStep,
     ScanFacts,
     WriterFacts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from rowmerge_nb.plan.queries import QueryNode
+    from rowmerge_nb.plan.steps import Step
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.words import KnownRows
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
-__all__ = ["describe", "descriptor_of", "record_of"]
+__all__ = ["describe", "descriptor_of", "record_of", "source_query"]
 
 
 def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
@@ -374,6 +382,8 @@ def _row_text(branch: CaseBranch) -> str:
 def _facts(node: PlanNode) -> NodeFacts | None:
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
+    if isinstance(node, Source):
+        return _query_facts(node)
     if isinstance(node, Project):
         return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
     if isinstance(node, Join):
@@ -386,6 +396,30 @@ def _facts(node: PlanNode) -> NodeFacts | None:
         kinds = (_placed_by(node.insert_layout), _placed_by(node.update_layout))
         return ExchangeFacts(node.inserts, node.others, *kinds)
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
+
+
+def source_query(node: Source) -> QueryNode | None:
+    """Plan a source query as Trino does; None where its tree is not kept."""
+    if node.tree is None:
+        return None
+    return planned_source(node.tree, [Column(symbol.type, symbol.name) for symbol in node.outputs])
+
+
+def _query_facts(node: Source) -> QueryFacts | None:
+    query = source_query(node)
+    # Rows that stand in the statement are no query to look into.
+    if query is None or isinstance(query, ValueRows):
+        return None
+    return QueryFacts(tuple(_query_steps(query_steps(query, exchanges=False, small_rows=0).step)))
+
+
+def _query_steps(step: Step) -> Iterator[QueryStep]:
+    for source in step.sources:
+        yield from _query_steps(source)
+    said = [value for _, value in step.descriptor]
+    # Of a scan the details are the columns that it reads.
+    arguments = ", ".join([*said, *(step.details if step.sources or not said else ())])
+    yield QueryStep(step.name, arguments, len(step.sources))
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:

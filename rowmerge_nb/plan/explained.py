@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.plan.explain import descriptor_of, record_of
+from rowmerge_nb.plan.explain import descriptor_of, record_of, source_query
 from rowmerge_nb.plan.nodes import (
     Exchange,
     Join,
@@ -20,7 +20,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.query_rules import planned_query, planned_source
+from rowmerge_nb.plan.query_rules import planned_query
 from rowmerge_nb.plan.query_steps import SINGLE, SOURCE, Spread, query_steps, single
 from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
@@ -63,9 +63,8 @@ class _Steps:
         """Print a node and all below it."""
         if isinstance(node, Output) and isinstance(node.source, Source) and node.source.tree is not None:
             return self._query(node, node.source)
-        if isinstance(node, Source) and node.tree is not None:
-            columns = [Column(symbol.type, symbol.name) for symbol in node.outputs]
-            return query_steps(planned_source(node.tree, columns), exchanges=self.exchanges, small_rows=self.small_rows)
+        if isinstance(node, Source) and (query := source_query(node)) is not None:
+            return query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
         if not node.sources:
             return Spread(self._step(node), SOURCE)
         if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:

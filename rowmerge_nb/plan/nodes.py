@@ -137,7 +137,7 @@ class Source(PlanNode):
         size: tells how many rows it has.
     """
 
-    meaning: ClassVar[str] = "Runs the source query; Spark plans what is inside of it."
+    meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
     spark: str
     text: str
     tables: tuple[TableBinding, ...] = ()

@@ -16,11 +16,11 @@ from rowmerge_nb.trace.words import letters
 from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rowmerge_nb.report.model.changes import ChangeCell, Stored
     from rowmerge_nb.report.model.pages import AfterRow, Channel, LedgerRow, Pages
-    from rowmerge_nb.report.model.plan import Operator, Plan
+    from rowmerge_nb.report.model.plan import Inner, Operator, Plan
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.trace.verdicts import Verdict
 
@@ -161,6 +161,8 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         return [_becomes(plan)] if plan.lanes else []
     if operator.kind == "Exchange" and plan.counted:
         return [text] if (text := letters(plan.outputs)) else []
+    if operator.inside is not None:
+        return list(_inside(operator.inside, "", ""))
     if operator.kind in WRITERS:
         word = "split" if operator.kind in CHANGERS else "writer"
         aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
@@ -169,6 +171,14 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
             for writer in plan.writers
         ]
     return []
+
+
+def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
+    """Write a node of a source query, and what is below of it."""
+    yield f"{lead}{step.title} {cell(step.arguments, 60).text}".rstrip()
+    for index, source in enumerate(step.sources):
+        last = index == len(step.sources) - 1
+        yield from _inside(source, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
 
 
 def _becomes(plan: Plan) -> str:

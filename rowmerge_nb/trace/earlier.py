@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 7"
+FORMAT: Final = "rowmerge_nb trace 8"
+_SEVENTH: Final = "rowmerge_nb trace 7"
 _SIXTH: Final = "rowmerge_nb trace 6"
 _FIFTH: Final = "rowmerge_nb trace 5"
 _FOURTH: Final = "rowmerge_nb trace 4"
@@ -333,6 +334,8 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_FOURTH, _without_what_came_fifth),
     (_FIFTH, _without_what_came_sixth),
     (_SIXTH, _without_what_came_seventh),
+    # Of a source query nothing was told, which the present format has too.
+    (_SEVENTH, lambda value: value),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {

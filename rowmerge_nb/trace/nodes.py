@@ -20,6 +20,8 @@ __all__ = [
     "NodeRecord",
     "ProcessorFacts",
     "ProjectFacts",
+    "QueryFacts",
+    "QueryStep",
     "ScanFacts",
     "WriterFacts",
     "explain_text",
@@ -78,6 +80,28 @@ class ScanFacts:
 
     target: bool
     name: str
+
+
+@dataclass(frozen=True)
+class QueryStep:
+    """A node of a query, under the name that Trino prints.
+
+    Args:
+        name: ``ScanFilter``, ``Aggregate``, ``InnerJoin``, ...
+        arguments: what stands behind the name, for readers: ``[customer], count := count(*)``.
+        sources: how many nodes it takes rows of.
+    """
+
+    name: str
+    arguments: str
+    sources: int
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """What is known of a source query: its nodes, each behind all those that are below it, the last one gives the query's rows."""
+
+    steps: tuple[QueryStep, ...]
 
 
 @dataclass(frozen=True)
@@ -141,7 +165,9 @@ class WriterFacts:
     fused: bool
 
 
-NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | ExchangeFacts | WriterFacts
+NodeFacts: TypeAlias = (
+    ScanFacts | QueryFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | ExchangeFacts | WriterFacts
+)
 """What reports and drawings ask of single kinds of nodes."""
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb.trace.nodes import QueryFacts
 from tests.plan.recorded import STATEMENTS, recorded_engine
 
 QUERIES: Any = json.loads((Path(__file__).parent / "recorded_queries.json").read_text(encoding="utf-8"))
@@ -455,3 +456,34 @@ def test_partitions_of_iceberg_are_named_as_trino_names_them(tmp_path: Path) -> 
     plain = str(engine.explain(merge.format("plain")))
     assert "Fragment 1 [ROUND_ROBIN]" in plain
     assert "MERGE [" not in plain
+
+
+@pytest.mark.parametrize(
+    ("source", "steps"),
+    [
+        ("s", None),
+        ("(VALUES (1, 'a'), (2, 'b'))", None),
+        (
+            "(SELECT id, w FROM s WHERE w > 'a')",
+            [("ScanFilter", "memory.default.s, (w > varchar 'a')", 0)],
+        ),
+        (
+            "(SELECT s.id, max(t.v) FROM s JOIN t ON s.id = t.id GROUP BY s.id)",
+            [
+                ("TableScan", "memory.default.s", 0),
+                ("TableScan", "memory.default.t", 0),
+                ("InnerJoin", "(id_0 = id_1)", 2),
+                ("Aggregate", "[id_0], max := max(v_0)", 1),
+                ("Project", "expr := max", 1),
+            ],
+        ),
+    ],
+)
+def test_a_plan_tells_of_which_nodes_its_source_query_is_made(engine: Engine, source: str, steps: Any) -> None:
+    result = engine.run(
+        f"MERGE INTO t USING {source} AS u(a, b) ON t.id = u.a WHEN MATCHED THEN UPDATE SET v = u.b", dry_run=True
+    )
+    facts = [record.facts for record in result.trace.plan if isinstance(record.facts, QueryFacts)]
+    assert [[(step.name, step.arguments, step.sources) for step in told.steps] for told in facts] == (
+        [] if steps is None else [steps]
+    )

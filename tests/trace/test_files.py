@@ -190,7 +190,7 @@ def changed(content: Any, place: str, value: Any) -> None:
         (
             "plan[5].facts",
             {"is": "Facts", "fields": {}},
-            "$.plan[5].facts: a Facts is none of ScanFacts, ProjectFacts, JoinFacts",
+            "$.plan[5].facts: a Facts is none of ScanFacts, QueryFacts, ProjectFacts",
         ),
         ("plan[5].facts", 3, "$.plan[5].facts: 3 is none of ScanFacts"),
         ("more", 1, "$.more: nothing of this name belongs there"),

@@ -21,10 +21,12 @@ from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import graphviz
 
     from rowmerge_nb.report.model.clauses import Lane
-    from rowmerge_nb.report.model.plan import Operator, Plan
+    from rowmerge_nb.report.model.plan import Inner, Operator, Plan
     from rowmerge_nb.report.model.report import Report
 
 __all__ = ["pages_dot", "plan_description", "plan_dot"]
@@ -37,6 +39,8 @@ MONO: Final = 7.2
 LABEL: Final = 13
 """So many letters stand before a predicate, and at the margins."""
 ARGUMENTS: Final = 36
+MOST_STEPS: Final = 10
+"""So many nodes of a source query are drawn."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +183,8 @@ class _Drawing:
         return [Box([line]), Box([[plain(f"{GAP}{rows}")]] if rows else (), align="RIGHT", height=0)]
 
     def _leaves(self, name: str, operators: list[Operator]) -> Stream:
-        """Draw a side of the join as one node, the scan at the top."""
-        rows = [self._head(operator) for operator in reversed(operators)]
+        """Draw a side of the join as one node, the scan at the top, and above a source query what it is made of."""
+        rows = [row for operator in reversed(operators) for row in (*_inside(operator), self._head(operator))]
         last = operators[0]
         node(self.graph, name, rows)
         return Stream(name, "line", last.rows_out, last.rows_text)
@@ -338,6 +342,23 @@ class _Drawing:
         if operator.kind == "DeleteProject":
             return [Stream(name, "D", rows_out, _count("D", rows_out), 2 * LANE)]
         return [Stream(name, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
+
+
+def _inside(operator: Operator) -> list[list[Box]]:
+    """Write the nodes of a source query, a line each; of very many the last."""
+    lines = list(_lines(operator.inside, "")) if operator.inside is not None else []
+    if hidden := max(len(lines) - MOST_STEPS, 0):
+        lines[:hidden] = [[muted(f"… {plural(hidden, 'more node')}, which EXPLAIN shows")]]
+    # The head below it has two cells.
+    return [[Box([line], span=2)] for line in lines]
+
+
+def _lines(step: Inner, indent: str) -> Iterator[list[Text]]:
+    """Write what is below a node and then the node; where several meet in it, they stand further to the right."""
+    for source in step.sources:
+        yield from _lines(source, indent + 2 * GAP if len(step.sources) > 1 else indent)
+    arguments = cell(step.arguments, ARGUMENTS).text
+    yield [plain(indent + step.title), *([mono(GAP + arguments)] if arguments else [])]
 
 
 _OWN_NODE: Final = frozenset(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
+    from markupsafe import Markup
 
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
@@ -46,6 +47,7 @@ _SHELL: Final = """<!doctype html>
 <title>{title}</title>
 <style>:root{{color-scheme:light dark}}body{{margin:0 auto;padding:24px 16px;max-width:1120px;background:light-dark(#fff,#111)}}
 pre.statement{{margin:0 0 16px;padding:8px 12px;background:light-dark(#f3f4f6,#22262b);color:light-dark(#1f2328,#e6e8eb);font:12px/18px Menlo,Consolas,"Liberation Mono",monospace;overflow-x:auto}}
+pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-block;min-width:9ch;color:light-dark(#59636e,#9da7b1)}}
 </style><style>{styles}</style></head><body>
 <pre class="statement">{statement}</pre>
 <div id="explorer"></div>
@@ -81,6 +83,18 @@ def opening(state: Mapping[str, Any]) -> tuple[int, str]:
     return row, "case" if "case" in keys else keys[0]
 
 
+def _with_clauses(state: Mapping[str, Any]) -> Markup:
+    """Write the statement line by line, with the clauses in its margin under the names that they have below; who copies it copies no margin."""
+    from markupsafe import Markup, escape
+
+    statement: str = state["statement"]
+    if state["kind"] != "MERGE":
+        return escape(statement)
+    labels = {clause["line"]: clause["label"] for clause in state["clauses"] if clause["line"]}
+    line = Markup('<span data-clause="{}">{}</span>')
+    return Markup("\n").join(line.format(labels.get(at, ""), text) for at, text in enumerate(statement.split("\n"), start=1))
+
+
 def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:
     """Write an HTML document with the explorer of a statement; without scripts it shows the report.
 
@@ -104,7 +118,7 @@ def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Var
     return _SHELL.format(
         title=escape(f"{trace.kind} {trace.target}"),
         styles=explorer_styles(),
-        statement=escape(state["statement"]),
+        statement=_with_clauses(state),
         report=render_html(build_report(trace)),
         state=told,
         script=script,

@@ -13,21 +13,47 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.nodes import JoinFacts, JoinType, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts, explain_text
+from rowmerge_nb.trace.nodes import (
+    JoinFacts,
+    JoinType,
+    MarkDistinctFacts,
+    ProjectFacts,
+    QueryFacts,
+    ScanFacts,
+    WriterFacts,
+    explain_text,
+)
 from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+    from collections.abc import Sequence
+
+    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord, QueryStep
     from rowmerge_nb.trace.trace import Trace, WriterRecord
     from rowmerge_nb.words import KnownRows
 
-__all__ = ["CHANGERS", "WRITERS", "Operator", "Plan", "Writer", "build_plan"]
+__all__ = ["CHANGERS", "WRITERS", "Inner", "Operator", "Plan", "Writer", "build_plan"]
 
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
 """The kinds of operators that give rows back to the page sources which read them."""
 WRITERS: Final = frozenset({"MergeWriter", "TableWriter", *CHANGERS})
 """The kinds of operators that rows go into and fragments come out of."""
 _JOINED_KINDS: Final = frozenset({"Join", "MarkDistinct", "DuplicateCheck"})
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A node of a source query.
+
+    Args:
+        title: its name.
+        arguments: what stands behind it.
+        sources: the nodes that it takes rows of.
+    """
+
+    title: str
+    arguments: str
+    sources: tuple[Inner, ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +73,7 @@ class Operator:
         short: enough of the arguments to tell it from others of its kind.
         would: of a plan that was not run: how many rows would come out, as far as that is known.
         passage: of ``transform_page``: how the rows that go in become those that come out.
+        inside: of a source query its last node, with those below it.
     """
 
     id: str
@@ -65,6 +92,7 @@ class Operator:
     short: str = ""
     would: KnownRows | None = None
     passage: str = ""
+    inside: Inner | None = None
 
     @property
     def rows_text(self) -> str:
@@ -258,7 +286,18 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         passage=passage(trace, rows_in[0] or 0, rows_out or 0)
         if record.kind == "MergeProcessor" and rows_out is not None
         else "",
+        inside=_inside(record.facts.steps) if isinstance(record.facts, QueryFacts) else None,
     )
+
+
+def _inside(steps: Sequence[QueryStep]) -> Inner | None:
+    """Put the nodes of a query together; the last one gives its rows."""
+    open_: list[Inner] = []
+    for step in steps:
+        first = max(len(open_) - step.sources, 0)
+        sources = tuple(open_[first:])
+        open_[first:] = [Inner(visible(step.name), visible(step.arguments), sources)]
+    return open_[-1] if open_ else None
 
 
 def _is_exchanged(record: NodeRecord) -> bool:
