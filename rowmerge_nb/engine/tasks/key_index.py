@@ -57,6 +57,32 @@ class _Listed:
         return codes
 
 
+class _Occurring:
+    """Numbers for the codes that occur, in their order: a bit for each code that there may be, and how many occur before each eight of them."""
+
+    def __init__(self, codes: npt.NDArray[np.int64]) -> None:
+        size = int(codes.max()) + 1 if len(codes) else 0
+        there = np.zeros(size, bool)
+        there[codes] = True
+        # The last byte has no code: what occurs nowhere leads to it, as the index -1.
+        self._bits = np.append(np.packbits(there, bitorder="little"), np.uint8(0))
+        counts = _BITS_BELOW[self._bits, 8]
+        self._before = np.cumsum(counts, dtype=np.int32) - counts
+        self._size = size
+        self.count = int(counts.sum(dtype=np.int64))
+
+    def numbers(self, codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Give the positions of the codes that occur, and their numbers."""
+        places = np.where(codes < self._size, codes >> 3, NO_CODE)
+        found = np.flatnonzero((self._bits[places] >> (codes & 7).astype(np.uint8)) & 1)
+        codes, places = codes[found], places[found]
+        return found, self._before[places] + _BITS_BELOW[self._bits[places], codes & 7]
+
+
+_BITS_BELOW: Final = np.array([[(byte & ((1 << bit) - 1)).bit_count() for bit in range(9)] for byte in range(256)], np.uint8)
+"""By a byte and a bit: how many of its bits below that one are set."""
+
+
 class KeyIndex:
     """The rows of a source by their keys.
 
@@ -72,16 +98,17 @@ class KeyIndex:
         self._coders = [_coder(comparable(column)) for column in columns]
         self._steps: list[npt.NDArray[np.int64]] = []
         codes = self._codes(columns, building=True)
-        rows = np.flatnonzero(codes != NO_CODE)
+        rows = np.flatnonzero(codes != NO_CODE).astype(np.int32 if len(columns[0]) < 1 << 31 else np.int64)
         codes = codes[rows]
-        self._size = int(codes.max()) + 1 if len(codes) else 0
-        self._row_of = np.full(self._size, NO_CODE, np.int32 if len(columns[0]) < 1 << 31 else np.int64)
-        self._row_of[codes] = rows
-        # Of several rows with one code the last has stayed.
-        self._unique = bool((self._row_of[codes] == rows).all())
-        if not self._unique:
-            self._rows = rows[np.argsort(codes, kind="stable")]
-            self._starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=self._size))])
+        self._occurring = _Occurring(codes)
+        _, numbers = self._occurring.numbers(codes)
+        self._unique = self._occurring.count == len(rows)
+        if self._unique:
+            self._rows = np.empty_like(rows)
+            self._rows[numbers] = rows
+        else:
+            self._rows = rows[np.argsort(numbers, kind="stable")]
+            self._starts = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=self._occurring.count))])
 
     def matches(
         self, columns: Sequence[pa.Array], most: int = MOST_PAIRS
@@ -95,23 +122,16 @@ class KeyIndex:
         Returns:
             Of each piece the rows of the page in their order, each as often as it has partners, and the partners. There is one at least.
         """
-        codes = self._codes(columns, building=False)
-        if not self._size:
-            yield np.zeros(0, np.int64), np.zeros(0, np.int64)
-            return
-        codes = np.where(codes < self._size, codes, NO_CODE)
+        rows, numbers = self._occurring.numbers(self._codes(columns, building=False))
         if self._unique:
-            found = np.where(codes == NO_CODE, NO_CODE, self._row_of[codes])
-            rows = np.flatnonzero(found != NO_CODE)
-            yield rows, found[rows].astype(np.int64)
+            yield rows, self._rows[numbers].astype(np.int64)
             return
-        there = codes != NO_CODE
-        starts = np.where(there, self._starts[codes], 0)
-        counts = np.where(there, self._starts[codes + 1] - starts, 0)
+        starts = self._starts[numbers]
+        counts = self._starts[numbers + 1] - starts
         before = np.cumsum(counts) - counts
         cuts = np.flatnonzero(np.diff(before // most)) + 1
-        for first, last in pairwise([0, *cuts.tolist(), len(codes)]):
-            yield self._pairs(np.arange(first, last), starts[first:last], counts[first:last])
+        for first, last in pairwise([0, *cuts.tolist(), len(rows)]):
+            yield self._pairs(rows[first:last], starts[first:last], counts[first:last])
 
     def _pairs(
         self, rows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
