@@ -463,9 +463,7 @@ class MergeProcessor(PlanNode):
         table: the target, as written.
     """
 
-    meaning: ClassVar[str] = (
-        "transform_page: drops rows that do nothing, and gives each change the form that the connector wants."
-    )
+    meaning: ClassVar[str] = "Drops rows that do nothing, and gives each change the form that the connector wants."
     source: PlanNode
     paradigm: RowChangeParadigm
     layout: PageLayout

@@ -481,7 +481,7 @@ def test_the_mark_of_a_clause_is_shown_and_ends_with_its_tab(page: str, tmp_path
     assert told["said"] == "Marked: the rows of clause 1. All rows"
     assert told["cleared"] == [0, "clause-1"]
     assert (told["left"], told["back"]) == (0, 0)
-    assert told["keys"].startswith("Keys: ")
+    assert told["keys"].startswith("Keys, after a click in here: ")
 
 
 @needs_browser
@@ -611,8 +611,15 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert "an UPDATE is two rows" in split["aside"]
     assert "an UPDATE stays one row" in whole["aside"]
     assert ["operation", "1 INSERT, 2 DELETE, 3 UPDATE"] in whole["legend"]
-    assert "5 the DELETE of an UPDATE" in dict(step("sinks", era="current")["legend"])["operation"]
-    assert "42 is the hash of NULL" in dict(step("case")["legend"])["hash"]
+    halves = dict(step("sinks", era="current")["legend"])
+    assert "5 the DELETE of an UPDATE" in halves["operation"]
+    assert halves["case_number"].startswith("0 throughout")
+    assert "its values are not needed" in halves["a DELETE"]
+    assert dict(whole["legend"])["case_number"] == "the clause that fired"
+    assert "the old values go along" in dict(whole["legend"])["a DELETE"]
+    assert "NULL no clause" in dict(step("case", era="current")["legend"])["operation"]
+    assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
+    assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
     assert "has the standard's rule decide here" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
@@ -800,7 +807,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         told.run = [rows(), marks(), all('.rx-other').length, all('[aria-pressed=true]').map((one) => one.dataset.key)];
         await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]');
         told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]];
-        told.writers = text('[data-key=step-sinks]'); await click('[data-key=step-sinks]'); told.sinks = text('.rx-says');
+        told.writers = text('[data-key=step-sinks]'); await click('[data-key=step-sinks]'); told.sinks = text('.rx-says'); told.handed = [text('.rx-moment h4'), text('.rx-moment thead')];
         await click('[data-key=tab-calls]'); told.calls = text('[role=tabpanel]');
         await click('[data-key=step-finish]'); told.finish = text('.rx-says');
         await click('[data-key=era-current]'); await click('[data-key=step-case]');
@@ -818,10 +825,13 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     gone, changed, marks, says, first = told["paradigm"]
     assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks"])
     assert says.startswith(
-        "not runOther than in the run: the pages of transform_page, exchange and sinks. transform_page gives 5 rows, in the run 7."
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange and sinks. transform_page gives 5 rows, "
+        "in the run 7. What differs is framed there"
     )
     assert first == "0 Aaron Aaron 11 Arches 3 0 0"
     assert told["sinks"].startswith("Not run: ")
+    assert told["handed"][0].endswith("What the sinks would get")
+    assert "insert_from_update" not in told["handed"][1]
     assert told["sinks"].endswith("would be handed 5 rows.")
     assert told["calls"].startswith("not runNo call was made.")
     assert told["finish"].startswith("Not run: what fragments")

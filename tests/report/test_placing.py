@@ -82,7 +82,7 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         (
             merge_trace(),
             (
-                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which goes by hash(address) of its new "
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns, which goes by hash(address) of its new "
                 "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. "
                 f"{BOTH}"
             ),
@@ -90,20 +90,20 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         (
             merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
             (
-                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE and an INSERT, each for the writer of its own place: 9 rows "
+                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE with the row id and an INSERT, each for the writer of its own place: 9 rows "
                 f"(D 4, I 5) would leave and reach the writers, not 6. {BOTH}"
             ),
         ),
         (
             merge_trace(Setup(era="current"), connector=""),
             (
-                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns, which may go to any writer: 6 rows "
+                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns, which may go to any writer: 6 rows "
                 f"(D 1, U 3, I 2) would leave and reach the writers, not 9. {BOTH}"
             ),
         ),
         (
             explain_trace(Setup(redistribution=())),
-            (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with all columns. {BOTH}"),
+            (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns. {BOTH}"),
         ),
         (
             merge_trace(Setup(rows=()), connector=""),

@@ -14,7 +14,8 @@ const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"
 const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
 // At these steps the same rows are in other hands.
 const HANDS = { transform: "Page that leaves transform_page", exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
-const KEYS = "Keys: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc all rows, p play and pause";
+const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed" };
+const KEYS = "Keys, after a click in here: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc marks none, p play and pause";
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
 function filled(node, attributes, children) {
@@ -175,7 +176,7 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && " The switch above shows the other."),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && " The switch duplicates above has the other rule decide."),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
@@ -540,6 +541,8 @@ function render({ model, el }) {
       h("tbody", {}, channels.map((channel, index) => h("tr", {}, h("th", { scope: "row" }, h("small", {}, channel.number), " ", channel.name), rows.map((row) => h("td", {}, value(row.cells[index])))))));
   }
 
+  // Of options that were not run the pages are known, and no call was made.
+  const notRun = () => Boolean(state.no_calls);
   const writerName = (number) => (number < 0 ? "some writer" : `writer ${number}`);
 
   function sides(row) {
@@ -647,7 +650,11 @@ function render({ model, el }) {
     if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, other ? beside(state.before, base.before, () => true) : state.before.rows, name)];
     const withWriter = stepOf(steps.includes("exchange") ? "exchange" : "sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
-    return [HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store", table("Page at this moment", state.after.channels, other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows, lead)];
+    const rows = other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows;
+    // The sinks do not get what the engine keeps to count by.
+    const handed = stepOf("sinks") <= at() ? state.after.handed : state.after.channels.length;
+    const title = (notRun() ? WOULD[key] : null) ?? HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store";
+    return [title, table("Page at this moment", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
   }
 
   // As they are before anything is joined: each source row once, and of the target whatever is known.
@@ -678,7 +685,7 @@ function render({ model, el }) {
     });
     for (const cells of state.others) rows.push({ of: null, cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
-    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
+    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
       state.sample ? h("p", { class: "rm-p" }, "Of the table these rows alone: the others are not in the trace.") :

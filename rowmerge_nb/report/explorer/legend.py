@@ -55,32 +55,39 @@ def legends(trace: Trace) -> dict[str, list[list[str]]]:
     if pages is None or not pages.transformed:
         return {}
     before, after = _before(trace, pages), _after(trace, pages)
-    return {"case": before, "distinct": before, "transform": after, "exchange": after, "sinks": after}
+    # The last channel is not for the sinks.
+    return {"case": before, "distinct": before, "transform": after, "exchange": after, "sinks": after[:-1]}
 
 
 def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
     current = pages.layout.era is Era.CURRENT
     none = "NULL" if current else f"{MINUS}1"
-    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {MINUS}1 no clause"
+    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
     told = []
     if places := _places(pages):
         told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
     if pages.layout.before.hash is not None:
-        told.append(["hash", "of that, its last digits; 42 is the hash of NULL, and nothing goes by it"])
+        told.append(
+            [
+                "hash",
+                "of that, its last digits; 42 of NULL. It places nothing: the exchange hashes what a row holds when it gets there",
+            ]
+        )
     told += [
         ["row_id", "by which the store finds the target row; NULL without one"],
-        ["columns", "what the clause makes of the row"],
+        ["columns", "what the clause makes of the row; of other rows the old place at most"],
         ["present", "the join found a target row"],
         ["operation", codes],
         ["case_number", f"the clause that fired, {none} where none did; once in merge_row, and once beside it for is_distinct"],
         [
             "is_distinct",
-            "0 where a pair of target row and case_number comes again"
+            "0 where a pair of unique_id and case_number comes again; without a target row it does not count"
             if current
-            else "0 on every row of a pair of target row and case_number that comes more than once",
+            else "0 on every row of a pair of unique_id and case_number that comes more than once",
         ],
+        ["unique_id", "the number that AssignUniqueId gave each target row; is_distinct is what is left of it here"],
     ]
-    return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct"}]
+    return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct", "unique_id"}]
 
 
 def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
@@ -95,7 +102,7 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     kept = f"all but {places}, which says where it goes, are left empty" if places else "they are left empty"
     deleted = (
         "the row id names the row; the old values go along"
-        if current
+        if current and not split
         else f"the row id names the row, so its values are not needed: {kept}. Nothing is lost"
     )
     told = [
@@ -104,7 +111,9 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
         ["a DELETE", deleted],
     ]
     if pages.layout.after.case_number is not None:
-        told.append(["case_number", "the clause that fired"])
+        told.append(
+            ["case_number", "0 throughout: this paradigm's processor does not pass it on" if split else "the clause that fired"]
+        )
     return [
         *told,
         ["insert_from_update", "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"],

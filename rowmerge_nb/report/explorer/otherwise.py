@@ -112,6 +112,9 @@ def _handed(trace: Trace) -> str:
     return f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known: {_PLACES}."
 
 
+_MARKS: Final = "What differs is framed there, and rows that only the run has are struck out."
+
+
 def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) -> str:
     """Say what is otherwise than in the run."""
     if state["failed"]:
@@ -119,14 +122,13 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
     if not differs:
         return "Every page is as in the run."
     names = {step["key"]: step["name"] for step in state["steps"]}
-    said = f"Other than in the run: the pages of {join([names[key] for key in differs])}."
+    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: the pages of {join([names[key] for key in differs])}."
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])
     # Of many rows not all are here to be counted.
-    return (
-        said
-        if rows == before or run["sample"]
-        else f"{said} transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
+    counted = (
+        "" if rows == before or run["sample"] else f" transform_page gives {plural(rows, 'row')}, in the run {number(before)}."
     )
+    return f"{said}{counted} {_MARKS}"
 
 
 def difference(old: Any, new: Any) -> Any:

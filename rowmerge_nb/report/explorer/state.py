@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
+from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
@@ -50,7 +50,7 @@ _GROUPS: Final = {
     Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
     Join.CHOSEN: "chosen by WHERE",
 }
-_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": []}
+_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": [], "handed": 0}
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
 
@@ -187,7 +187,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             (
                 "distinct",
                 "distinct",
-                f"Marks rows whose target row and clause occur more than once: a target row may be changed by one source row at most.{_repeated(trace)}",
+                f"{_MARKED[trace.duplicates]} A row without a target row is in no such pair.{_repeated(trace)}",
             )
         )
     if pages is not None and pages.transformed:
@@ -221,6 +221,15 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         {"key": key, "name": name, "says": says, "aside": beside.get(key, ""), "legend": legend.get(key, [])}
         for key, name, says in steps
     ]
+
+
+_MARKED: Final = {
+    RepeatedMatches.TRINO: "Marks pairs of a target row and a clause that come more than once: one ends the statement.",
+    RepeatedMatches.STANDARD: (
+        "Marks pairs of a target row and a clause that come more than once. What ends the statement is a target row that two source rows change."
+    ),
+    RepeatedMatches.NONE: "Marks pairs of a target row and a clause that come more than once, and lets them pass.",
+}
 
 
 def _repeated(trace: Trace) -> str:
@@ -450,7 +459,9 @@ def _after(report: Report, pages: PageSample, place: Mapping[int, int], placed: 
         }
         for (index, at), operation, row in zip(made, operations, values, strict=True)
     ]
-    return {"channels": [_channel(channel) for channel in channels], "rows": rows}
+    # Up to this channel the sinks get a page; the rest is the engine's own.
+    handed = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
+    return {"channels": [_channel(channel) for channel in channels], "rows": rows, "handed": handed}
 
 
 def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:

@@ -101,8 +101,20 @@ def other_paradigm(trace: Trace) -> str:
     counts = operation_counts(trace)
     if counts and counts.get("U", 0) == 0:
         return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
-    shape = "stay one row, operation 3 with all columns" if other == CHANGE_ONLY else "be two rows, a DELETE and an INSERT"
-    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{COMPARED}"
+    shape = (
+        "stay one row, operation 3 with the row id and all columns"
+        if other == CHANGE_ONLY
+        else "be two rows, a DELETE with the row id and an INSERT"
+    )
+    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{_left(trace)}{COMPARED}"
+
+
+def _left(trace: Trace) -> str:
+    """Say what would be left of it: the same rows, unless two clauses change one, which only one of the paradigms takes."""
+    patterns = trace.multiple_matches
+    if trace.kind == "MERGE" and (patterns is None or any(pattern.acting > 1 for pattern in patterns)):
+        return ""
+    return " The table would have the same rows."
 
 
 def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:

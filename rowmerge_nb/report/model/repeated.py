@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
+from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.words import MINUS, code
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ __all__ = ["repeated_matches"]
 
 _RULES: Final = (
     "Trino fails where a pair (unique_id, case_number) comes twice, the SQL standard where two source rows change one target row. So two "
-    "clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, "
-    f"{MINUS}1) twice, fail in Trino alone."
+    "clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
+    "twice, fail in Trino alone. In everything else about rows and clauses the two agree."
 )
 _BOTH_CHANGE: Final = " Where rows are changed in place two clauses that change one row fail here as well: what is left would depend on their order."
 _DECIDES: Final = {
@@ -30,7 +31,8 @@ def repeated_matches(trace: Trace) -> str:
     if trace.kind != "MERGE" or trace.duplicates not in _DECIDES or all(node.kind != "DuplicateCheck" for node in trace.plan):
         return ""
     in_place = _BOTH_CHANGE if trace.paradigm != DELETE_AND_INSERT and trace.duplicates == RepeatedMatches.TRINO else ""
-    return f"{_RULES}{in_place}{_DECIDES[trace.duplicates]}{_answers(trace)}"
+    none = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
+    return f"{_RULES.format(none=none)}{in_place}{_DECIDES[trace.duplicates]}{_answers(trace)}"
 
 
 def _answers(trace: Trace) -> str:
