@@ -33,8 +33,8 @@ _TWO_ROWS: Final = (
     "DELETE of the old row, by its row id, and an INSERT of the new one."
 )
 _ONE_ROW: Final = (
-    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id of the old row, and all columns "
-    "with their new values."
+    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
+    "old row wherever it lies, and all columns with their new values; in the era current begin_merge is told which of them a clause sets."
 )
 
 

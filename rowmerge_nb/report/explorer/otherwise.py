@@ -24,7 +24,10 @@ __all__ = ["BETWEEN", "NO_CALLS", "difference", "otherwise"]
 
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
-NO_CALLS: Final = "No call was made. result.what_if(...) runs it on a copy of the target, calls and all."
+NO_CALLS: Final = (
+    "No call was made. They would be those of the run, with a sink for every writer that gets rows and the pages that stand at the step sinks. "
+    "What is in the fragments only a run can tell: result.what_if(...) makes one on a copy of the target."
+)
 _FINISH: Final = "Not run: what fragments the sinks would give, and what the connector would make of them, is not known."
 _COMMIT: Final = "Not run: all of it would become visible at once."
 _PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
