@@ -43,7 +43,7 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.spi.handles import ColumnHandle
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.operations import STORING, Era, Operation
 from rowmerge_nb.spi.page import (
     CASE_NUMBER,
     HASH,
@@ -281,11 +281,11 @@ class RowChangePlanner:
     def checked(self, source: PlanNode) -> PlanNode:
         """Put the target's CHECK constraints above the merge rows: they are asked of every row that is to be stored."""
         checks = self.analysis.checks
-        if not checks or not any(clause.operation in _STORING for clause in self.analysis.clauses):
+        if not checks or not any(clause.operation in STORING for clause in self.analysis.clauses):
             return source
         made = MergeRow(source.outputs)
         row = tuple((symbol, made.value(index)) for index, symbol in enumerate(self.table_columns()))
-        stored = Apply(BOOLEAN, "in", (made.operation, *(Constant(TINYINT, str(int(one))) for one in _STORING)), False)
+        stored = Apply(BOOLEAN, "in", (made.operation, *(Constant(TINYINT, str(int(one))) for one in STORING)), False)
         return CheckConstraints(id=next(self.ids), outputs=source.outputs, source=source, checks=checks, row=row, stored=stored)
 
     def process(self, source: PlanNode) -> MergeProcessor:
@@ -502,5 +502,4 @@ def _ids() -> Iterator[str]:
 
 
 _NULL = ("NULL", Constant(UNKNOWN, None))
-_STORING = (Operation.INSERT, Operation.UPDATE)
 _WRITER_OUTPUTS = (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum, StrEnum
+from typing import Final
 
-__all__ = ["Era", "Operation", "RowChangeParadigm"]
+__all__ = ["STORING", "Era", "Operation", "RowChangeParadigm"]
 
 
 class Operation(IntEnum):
@@ -33,6 +34,10 @@ class Operation(IntEnum):
         ('D', '·')
         """
         return {1: "I", 2: "D", 3: "U", 4: "I", 5: "D"}.get(int(self), "·")
+
+
+STORING: Final = (Operation.INSERT, Operation.UPDATE)
+"""The operations of clauses that make a row to store."""
 
 
 class RowChangeParadigm(Enum):

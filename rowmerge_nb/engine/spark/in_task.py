@@ -27,7 +27,7 @@ from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
 from rowmerge_nb.plan.nodes import CheckConstraints, DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import STORING
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
@@ -57,7 +57,6 @@ __all__ = [
     "source_schema",
 ]
 
-_STORING: Final = frozenset({Operation.INSERT, Operation.UPDATE})
 TOLD_COLUMNS: Final = 8
 """Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads."""
 
@@ -270,7 +269,7 @@ def _case(
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
     branches = [_branch(branch, node, kind, join, names, printer) for branch in case.branches]
-    branches = [replace(made, checks=checks) if made.operation in _STORING else made for made in branches]
+    branches = [replace(made, checks=checks) if made.operation in STORING else made for made in branches]
     if case.unconditional:
         return PageCase((), branches[0], kind)
     return PageCase(tuple(branches[:-1]), branches[-1], kind)
