@@ -392,15 +392,10 @@ class CallAnalyzer:
     # -- special forms --------------------------------------------------------------------------------------------
 
     def _coalesce(self, node: s.Call) -> e.Typed:
-        if len(node.arguments) < 2:
-            self.context.error(
-                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.error_span
-            )
         parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
         return e.Apply(parts[0].type, "coalesce", tuple(parts))
 
     def _nullif(self, node: s.Call) -> e.Typed:
-        self._count(node, 2, 2)
         first, second = (self.analyze(argument) for argument in node.arguments)
         common = common_type(first.type, second.type)
         if common is None:
@@ -410,7 +405,6 @@ class CallAnalyzer:
         return e.Apply(first.type, "nullif", (first, same))
 
     def _if(self, node: s.Call) -> e.Typed:
-        self._count(node, 2, 3)
         condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
         values = [self.analyze(argument) for argument in node.arguments[1:]]
         if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
@@ -420,7 +414,6 @@ class CallAnalyzer:
         return e.Apply(values[0].type, "case", (condition, *values))
 
     def _try(self, node: s.Call) -> e.Typed:
-        self._count(node, 1, 1)
         value = self.analyze(node.arguments[0])
         risky = _hidden_failure(value)
         if risky is not None:

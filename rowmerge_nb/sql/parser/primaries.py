@@ -22,6 +22,22 @@ _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()  # noqa: SIM905 - eight lines would say no more
 )
+_CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+"""Those that take a precision."""
+_FIELDS: Final = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAY_OF_MONTH", "DAY_OF_WEEK", "DOW", "DAY_OF_YEAR", "DOY", "YEAR_OF_WEEK"),
+    *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
+)
+"""What EXTRACT takes."""
+_FORMS: Final = {
+    "coalesce": (2, None, "The 'coalesce' function must have at least two arguments"),
+    "format": (2, None, "The 'format' function must have at least two arguments"),
+    "if": (2, 3, "Invalid number of arguments for 'if' function"),
+    "nullif": (2, 2, "Invalid number of arguments for 'nullif' function"),
+    "try": (1, 1, "The 'try' function must have exactly one argument"),
+}
+"""Functions that are none: how many arguments each has at least and at most, and what is said of others."""
+_NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
@@ -172,7 +188,7 @@ class PrimaryReader(SimpleReader):
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
         precision = None
-        if self.accept("("):
+        if word in _CLOCKS and self.accept("("):
             if self.token.kind is not Kind.INTEGER:
                 self.note("<number>")
                 self.fail()
@@ -220,6 +236,8 @@ class PrimaryReader(SimpleReader):
         self.expect("FROM")
         value = self.value()
         self.expect(")")
+        if field.value.upper() not in _FIELDS:
+            self.wrong(f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(_FIELDS)}", start)
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:
@@ -233,12 +251,28 @@ class PrimaryReader(SimpleReader):
         return s.ArrayConstructor(self.span_from(start), items)
 
     def _row(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(":
+        if self.ahead().word != "(" or self.ahead(2).word == ")":
             return None
         self.take()
         self.take()
-        items = self.listed()
+        undecided, depth = self.undecided, self.depth
+        try:
+            self.undecided += 1  # it may be a call of a function of that name
+            items = self.listed()
+        except ParseError as error:
+            if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
+                raise
+            self.give_up(start)
+            self.depth = depth
+            self.undecided = undecided
+            name = self.identifier()
+            return s.Name(name.span, (name,))
+        finally:
+            self.undecided = undecided
+        self.note("'ORDER'")
         self.expect(")")
+        self.note("'FILTER'", "'OVER'", *_NULLS)
         return s.RowConstructor(self.span_from(start), items)
 
     def _interval(self, start: int) -> s.Expression | None:
@@ -297,6 +331,8 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.expect("(")
         side = self.accept("BOTH", "LEADING", "TRAILING")
+        if side is None and self.token.word == "FROM":
+            self.wrong("The 'trim' function must have specification, char or both arguments when it takes FROM", start)
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
         first = None if self.token.word == "FROM" else self.value()
         if self.accept("FROM"):
@@ -374,7 +410,7 @@ class PrimaryReader(SimpleReader):
         window = self._over()
         if window is not None:
             return s.Measure(self.span_from(start), name, window)
-        if self.undecided:
+        if self.undecided and start != self.undecided_primary:
             self.note("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
@@ -395,26 +431,40 @@ class PrimaryReader(SimpleReader):
             star = True
         elif not self.at(")"):
             try:
+                self.note("'ORDER'")
                 if self.at("DISTINCT", "ALL"):
                     distinct = self.take().word == "DISTINCT"
                     arguments = self.listed()
                 else:
                     arguments = self._arguments()
             except ParseError as error:
-                if undecided or qualifier or not is_mismatch(error) or not self.failed_at(opening + 1):
+                if undecided or not is_mismatch(error) or not self.failed_at(opening + 1):
                     raise
                 self.give_up(opening)
                 self.depth = depth
-                return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
+                return s.Name(self.span_from(start), (*qualifier, function))
             order_by = self.accept_order_by()
         self.expect(")")
+        self.note("'FILTER'", "'OVER'", *(() if star else _NULLS))
         condition = self._filter()
+        self.note("'OVER'", *(() if star else _NULLS))
         nulls = self._null_treatment()
+        self.note("'OVER'")
         window = self._over()
-        if self.undecided:
-            self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
+        if not qualifier and name in _FORMS:
+            self._check_form(
+                start, name, len(arguments), over=window is not None, distinct=distinct, filtered=condition is not None
+            )
         parts = tuple(part.value for part in qualifier)
         return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
+
+    def _check_form(self, start: int, name: str, count: int, *, over: bool, distinct: bool, filtered: bool) -> None:
+        fewest, most, said = _FORMS[name]
+        if count < fewest or (most is not None and count > most):
+            self.wrong(said, start)
+        for what, given in (("OVER clause", over), ("DISTINCT", distinct), ("FILTER", filtered)):
+            if given:
+                self.wrong(f"{what} not valid for '{name}' function", start)
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import ParseError, RowMergeError
 from rowmerge_nb.names import nearest
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
@@ -84,7 +84,11 @@ class Reader:
         self.undecided = 0
         self.signed_number = -1
         self.undecided_primary = -1
+        self.starred = -1
         self.depth = 0
+        self._wrong_name: ParseError | None = None
+        self._wrong: RowMergeError | None = None
+        self._refused: RowMergeError | None = None
 
     def deeper(self) -> None:
         """One thing begins within another; who calls this takes one off ``depth`` at its end.
@@ -184,8 +188,15 @@ class Reader:
         if token.text == '""':
             self.error("Zero-length delimited identifier not allowed", token.span)
         if token.kind is Kind.DIGITS_FIRST:
-            self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
+            said = "identifiers must not start with a digit; surround the identifier with double quotes"
+            self._wrong_name = self._wrong_name or ParseError(said).at(token.span)
+            self.check_names()
         return Identifier(token.name, token.span)
+
+    def check_names(self) -> None:
+        """Refuse a name that begins with a digit, once it is decided that it is read: what is looked at in advance has other errors first."""
+        if self._wrong_name is not None and not self.undecided:
+            raise self._wrong_name
 
     def at_alias(self) -> bool:
         """Does an alias stand here? LIMIT, OFFSET, FETCH and WINDOW could be names, but not where they begin their clause."""
@@ -249,6 +260,25 @@ class Reader:
         if span is None:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
+
+    def wrong(self, message: str, start: int) -> None:
+        """Remember what is wrong with a part that was read; what cannot be read at all is told before.
+
+        Args:
+            message: the error's message.
+            start: the index of the part's first token.
+        """
+        self._wrong = self._wrong or ParseError(message).at(self.span_from(start))
+
+    def refused(self, error: RowMergeError) -> None:
+        """Remember an error of a statement that can be read: what cannot be read is told before."""
+        self._refused = self._refused or error
+
+    def check(self) -> None:
+        """Raise what was found while the statement was read."""
+        for error in (self._wrong, self._refused):
+            if error is not None:
+                raise error
 
     def failed_at(self, index: int) -> bool:
         """Is this token the one that nothing expects?"""
