@@ -276,6 +276,8 @@ class CallAnalyzer:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
+            # What is wrong with the call itself is told before.
+            self._aggregated(node)
             self._not_scalar(node)
         elif self._around is not None and self.inside_aggregate:
             outer, shown = self._around[1], node.span.of(self.context.text)

@@ -162,7 +162,13 @@ class Context:
     def refuse_view(self, name: TableName, message: str) -> None:
         """Refuse a statement that would change a view."""
         span = self.statement_span(name.span)
-        if self.view(name, span) is not None:
+        try:
+            found = self.view(name, span)
+        except RowMergeError as error:
+            if error.code != "CATALOG_NOT_FOUND":
+                raise
+            return
+        if found is not None:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:

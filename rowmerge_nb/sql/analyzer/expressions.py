@@ -52,6 +52,7 @@ __all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
 _EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
 
@@ -106,6 +107,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             if isinstance(part, s.Measure)
             or (
                 isinstance(part, s.Call)
+                and part.qualifier in _BUILT_IN
                 and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
             )
         ]

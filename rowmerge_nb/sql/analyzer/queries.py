@@ -566,7 +566,9 @@ class QueryAnalyzer(RelationAnalyzer):
         parts = tuple(part.value for part in item.target.parts)
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
         if not fields:
-            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span)
+            row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
+            hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None
+            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
         if item.aliases:
             self._check_aliases(item, len(fields))
             return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))

@@ -66,7 +66,8 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
     for parameter, (written, value) in zip(_SEQUENCE, node.arguments, strict=False):
         chosen = written.value if written is not None else parameter
         if chosen not in _SEQUENCE:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", value.span)
+            place = value.span if written is None else written.span
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", place)
         if chosen in given:
             context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", value.span)
         given[chosen] = _constant(context, chosen, value, analyzer)

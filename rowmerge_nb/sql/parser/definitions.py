@@ -221,7 +221,8 @@ class DefinitionReader(MergeReader):
         column = None
         if kind == "COLUMN":
             if len(name.parts) == 1:
-                raise AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.").at(name.span)
+                error = AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.")
+                self.refused(error.at(name.span))
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
         comment = None if self.accept("NULL") else self._text()

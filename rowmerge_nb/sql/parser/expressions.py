@@ -80,7 +80,7 @@ class ExpressionReader(PrimaryReader):
     def _comparison(self, start: int, left: s.Expression, operator: Token) -> s.Expression:
         sign = "<>" if operator.word == "!=" else operator.word
         reached, depth = self.index, self.depth
-        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" else None
+        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" and self.query_follows(behind=1) else None
         if quantifier is None:
             self.note("'ALL'", "'ANY'", "'SOME'")
             right = self.value()

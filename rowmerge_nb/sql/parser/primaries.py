@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS, SimpleReader
 from rowmerge_nb.sql.parser.reader import is_mismatch
@@ -93,13 +93,14 @@ class PrimaryReader(SimpleReader):
         if not self.undecided:
             self.restart()
 
-    def query_follows(self, *, opened: bool = False) -> bool:
+    def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
         """Do the next tokens, opening parentheses skipped, begin a query?
 
         Args:
             opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.
+            behind: so many tokens stand before.
         """
-        count = 0
+        count = behind
         while self.ahead(count).word == "(":
             count += 1
             if count > DEEPEST:
@@ -108,7 +109,7 @@ class PrimaryReader(SimpleReader):
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
-        inner = range(self.index + (not opened), self.index + count)
+        inner = range(self.index + behind + (not opened), self.index + count)
         return all(self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for index in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ class PrimaryReader(SimpleReader):
         value = self.value()
         self.expect(")")
         if field.value.upper() not in _FIELDS:
-            self.wrong(f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(_FIELDS)}", start)
+            self.wrong(f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(_FIELDS)}", self.span_from(start))
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:
@@ -332,7 +333,9 @@ class PrimaryReader(SimpleReader):
         self.expect("(")
         side = self.accept("BOTH", "LEADING", "TRAILING")
         if side is None and self.token.word == "FROM":
-            self.wrong("The 'trim' function must have specification, char or both arguments when it takes FROM", start)
+            self.wrong(
+                "The 'trim' function must have specification, char or both arguments when it takes FROM", self.span_from(start)
+            )
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
         first = None if self.token.word == "FROM" else self.value()
         if self.accept("FROM"):
@@ -429,9 +432,8 @@ class PrimaryReader(SimpleReader):
         if self.token.word == "*":
             self.take()
             star = True
-        elif not self.at(")"):
+        elif not self.at(")", "ORDER"):
             try:
-                self.note("'ORDER'")
                 if self.at("DISTINCT", "ALL"):
                     distinct = self.take().word == "DISTINCT"
                     arguments = self.listed()
@@ -461,18 +463,24 @@ class PrimaryReader(SimpleReader):
     def _check_form(self, start: int, name: str, count: int, *, over: bool, distinct: bool, filtered: bool) -> None:
         fewest, most, said = _FORMS[name]
         if count < fewest or (most is not None and count > most):
-            self.wrong(said, start)
+            self.wrong(said, self.span_from(start))
         for what, given in (("OVER clause", over), ("DISTINCT", distinct), ("FILTER", filtered)):
             if given:
-                self.wrong(f"{what} not valid for '{name}' function", start)
+                self.wrong(f"{what} not valid for '{name}' function", self.span_from(start))
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")
         if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+            start = self.index
             self.take()
             self.take()
-            self.note("'*'", "<identifier>")
-            self.fail()
+            if not self.accept("*"):
+                self.note("<identifier>")
+                self.fail()
+            said = "label.* syntax is only supported as the only argument of row pattern count function"
+            self.refused(AnalysisError(said, code="INVALID_FUNCTION_ARGUMENT").at(self.span_from(start)))
+            self.restart()
+            return ()
         return self.listed()
 
     def _filter(self) -> s.Expression | None:

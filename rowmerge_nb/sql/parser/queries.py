@@ -236,7 +236,7 @@ class QueryReader(ExpressionReader):
         while not elements or self.accept(","):
             self.note("'('", "'AUTO'", "'CUBE'", "'GROUPING'", "'ROLLUP'")
             first = len(items)
-            if self.token.word in {"ROLLUP", "CUBE"} and self.ahead().word == "(":
+            if self.token.word in {"ROLLUP", "CUBE"}:
                 kind = self.take().word
                 sets = self._grouping_sets(items)
                 count = len(sets) + 1 if kind == "ROLLUP" else 2 ** len(sets)

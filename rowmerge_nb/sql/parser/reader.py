@@ -48,6 +48,14 @@ _REFUSED = {
 """(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
 
 
+_NO_NAMES: dict[Kind | str, str] = {
+    Kind.BACKQUOTED: "backquoted identifiers are not supported; use double quotes to quote identifiers",
+    Kind.DIGITS_FIRST: "identifiers must not start with a digit; surround the identifier with double quotes",
+    '""': "Zero-length delimited identifier not allowed",
+}
+"""What is said of names that are none."""
+
+
 def is_mismatch(error: ParseError) -> bool:
     """Is it about a token that nothing expects, and not about a literal, a name or a form that is refused?"""
     return error.message.startswith("mismatched input")
@@ -183,18 +191,14 @@ class Reader:
             self.note("<identifier>")
             self.fail()
         token = self.take()
-        if token.kind is Kind.BACKQUOTED:
-            self.error("backquoted identifiers are not supported; use double quotes to quote identifiers", token.span)
-        if token.text == '""':
-            self.error("Zero-length delimited identifier not allowed", token.span)
-        if token.kind is Kind.DIGITS_FIRST:
-            said = "identifiers must not start with a digit; surround the identifier with double quotes"
+        said = _NO_NAMES.get(token.text if token.text == '""' else token.kind)
+        if said is not None:
             self._wrong_name = self._wrong_name or ParseError(said).at(token.span)
             self.check_names()
         return Identifier(token.name, token.span)
 
     def check_names(self) -> None:
-        """Refuse a name that begins with a digit, once it is decided that it is read: what is looked at in advance has other errors first."""
+        """Refuse what is no name, once it is decided that it is read: what is looked at in advance has other errors first."""
         if self._wrong_name is not None and not self.undecided:
             raise self._wrong_name
 
@@ -261,18 +265,14 @@ class Reader:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
 
-    def wrong(self, message: str, start: int) -> None:
-        """Remember what is wrong with a part that was read; what cannot be read at all is told before.
-
-        Args:
-            message: the error's message.
-            start: the index of the part's first token.
-        """
-        self._wrong = self._wrong or ParseError(message).at(self.span_from(start))
+    def wrong(self, message: str, span: Span, hint: str | None = None) -> None:
+        """Remember what is wrong with a part that was read; what cannot be read at all is told before."""
+        self._wrong = self._wrong or ParseError(message, hint=hint).at(span)
 
     def refused(self, error: RowMergeError) -> None:
-        """Remember an error of a statement that can be read: what cannot be read is told before."""
-        self._refused = self._refused or error
+        """Remember an error of a statement that can be read: what cannot be read is told before, and what this engine has not after all others."""
+        if self._refused is None or (self._refused.code == "NOT_SUPPORTED" != error.code):
+            self._refused = error
 
     def check(self) -> None:
         """Raise what was found while the statement was read."""
