@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -42,6 +43,7 @@ _TRINO_CLASSES: Final = {
 }
 
 
+_OWN_FAILURES: Final = frozenset({"GENERIC_INTERNAL_ERROR", "COMPILER_ERROR"})
 _READ: Final[Mapping[str, Callable[[Any], Value]]] = {
     "double": float,
     "decimal": Decimal,
@@ -222,7 +224,8 @@ class Trino:
         self._printer = Printer("trino")
 
     def run(self, scenario: Scenario) -> Outcome:
-        """Run a scenario's statement."""
+        """Run a scenario's statement; what Trino fails at by itself says nothing."""
+        _refuse_single_columns(scenario)
         target, placed = scenario.target, scenario.settings.partitioned_by
         for table in scenario.tables:
             listed = ", ".join(f"'{column}'" for column in placed) if table is target else ""
@@ -233,6 +236,8 @@ class Trino:
         try:
             count = self._client.run(self._printer.statement(scenario)).count
         except TrinoError as error:
+            if error.code in _OWN_FAILURES:
+                raise InexpressibleError(str(error)) from error
             return _failed(error, trino_class(error))
         kinds = [column.type for column in target.columns]
         rows = self._client.run(f"SELECT * FROM {target.name}").rows
@@ -242,6 +247,14 @@ class Trino:
     def close(self) -> None:
         """Drop the schema."""
         self._client.run(f"DROP SCHEMA {self._schema} CASCADE")
+
+
+def _refuse_single_columns(scenario: Scenario) -> None:
+    """Refuse what ends in another way where a store changes single columns: Iceberg's tables get whole rows."""
+    rows = replace(scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW"))
+    if predict(rows, "trino") != predict(scenario, "trino"):
+        msg = "A row cannot have two versions in a store of single columns"
+        raise InexpressibleError(msg)
 
 
 def trino_class(error: TrinoError | RowMergeError) -> str:

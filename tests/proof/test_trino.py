@@ -12,13 +12,27 @@ from typing import Any
 
 import pytest
 
-from proof.engines.backends import Trino
+from proof.engines.backends import InexpressibleError, Trino
 from proof.engines.trino import TrinoClient, TrinoError
 from proof.fuzz import main
 from proof.oracle.oracle import DUPLICATE, Outcome, multiset
-from proof.statements.model import ColumnDefinition, DeleteStatement, Scenario, Settings, Table
+from proof.statements.model import (
+    Assignment,
+    Call,
+    Clause,
+    Column,
+    ColumnDefinition,
+    DeleteStatement,
+    Literal,
+    MergeStatement,
+    Scenario,
+    Settings,
+    Table,
+    UpdateAction,
+    ValuesSource,
+)
 from rowmerge_nb.errors import SetupError
-from rowmerge_nb.spi.types import INTEGER, decimal_of, parse_type
+from rowmerge_nb.spi.types import BOOLEAN, INTEGER, decimal_of, parse_type
 
 
 class Server(ThreadingHTTPServer):
@@ -127,6 +141,22 @@ def test_an_error_has_the_class_that_its_code_means(server: Server) -> None:
     assert Trino(server.url).run(DELETE).errors == {DUPLICATE}
     with pytest.raises(TrinoError, match="One MERGE target"):
         TrinoClient(server.url).run("DELETE FROM target")
+
+
+def test_what_trino_itself_fails_at_says_nothing(server: Server) -> None:
+    server.answers = {"DELETE": [{"error": {"errorName": "GENERIC_INTERNAL_ERROR", "message": "Invalid node"}}]}
+    with pytest.raises(InexpressibleError, match="Invalid node"):
+        Trino(server.url).run(DELETE)
+
+
+def test_two_versions_of_a_row_are_not_compared_where_single_columns_are_changed(server: Server) -> None:
+    same = Call("=", (Column("t", "k"), Column("s", "k")))
+    update = UpdateAction((Assignment("a", Literal(None, decimal_of(5, 2), bare=True)),))
+    source = ValuesSource("s", (ColumnDefinition("k", INTEGER), ColumnDefinition("b", BOOLEAN)), ((1, True), (1, False)))
+    merge = MergeStatement("target", "t", source, same, (Clause(Column("s", "b"), update), Clause(None, update)))
+    settings = Settings(paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
+    with pytest.raises(InexpressibleError, match="two versions"):
+        Trino(server.url).run(Scenario((TABLE,), merge, settings))
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/iceberg/default", ""])

@@ -44,7 +44,7 @@ T = TypeVar("T")
 _BUILTIN: Final = ("system", "builtin")
 _AGGREGATION: Final = "aggregation"
 _ARGUMENTS: Final = "window function arguments"
-_FILTER: Final = "FILTER must evaluate to a boolean (actual: {})"
+_FILTER: Final = "Filter expression must evaluate to a boolean (actual: {})"
 _ORDERED: Final = frozenset({"array_agg", "listagg"})
 """The aggregates to which the order of their rows matters."""
 _LAMBDA: Final = Type("function")
@@ -442,7 +442,7 @@ class CallAnalyzer:
         values = [self.analyze(argument) for argument in node.arguments]
         kinds = [value.type for value in values]
         if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
-            said = "There must be two or more arguments to concat"
+            said = f"There must be two or more {'arguments to concat' if kinds[0].base == 'array' else 'concatenation arguments'}"
             self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
         bases = {kind.base for kind in kinds if kind != UNKNOWN}
         if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):

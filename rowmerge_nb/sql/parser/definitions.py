@@ -157,7 +157,7 @@ class DefinitionReader(MergeReader):
             aliases = self.identifiers()
             self.expect(")")
             return aliases, ()
-        columns = [self._element("')'", "','")]
+        columns = [self._element("')'", "','", "'.'")]
         self.restart()
         while self.accept(","):
             columns.append(self._element())
@@ -180,7 +180,7 @@ class DefinitionReader(MergeReader):
     def _column(self, *behind_name: str) -> st.ColumnDefinition:
         """Read a column; ``behind_name`` is what else could follow its name."""
         name = self.identifier()
-        self.note("'.'", *behind_name)
+        self.note(*behind_name)
         written = self.type_name()
         hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
         kind = self._type_of_column(name, written, name.span, hint)

@@ -173,7 +173,10 @@ class SimpleReader(Reader):
                 suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
                 if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
                     self.take()
+                start = self.index
                 self.type_name()
+                if is_row and not named and self.index == start + 1:
+                    self.note("<type>")  # what was read may have been the field's name
             if not self.accept(","):
                 break
         self.expect(")")

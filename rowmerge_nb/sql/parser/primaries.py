@@ -428,7 +428,6 @@ class PrimaryReader(SimpleReader):
         star, distinct = False, False
         undecided, depth = self.undecided, self.depth
         arguments: tuple[s.Expression, ...] = ()
-        order_by: tuple[s.SortItem, ...] = ()
         if self.token.word == "*":
             self.take()
             star = True
@@ -445,7 +444,7 @@ class PrimaryReader(SimpleReader):
                 self.give_up(opening)
                 self.depth = depth
                 return s.Name(self.span_from(start), (*qualifier, function))
-            order_by = self.accept_order_by()
+        order_by = () if star else self.accept_order_by()
         self.expect(")")
         self.note("'FILTER'", "'OVER'", *(() if star else _NULLS))
         condition = self._filter()
@@ -518,13 +517,15 @@ class PrimaryReader(SimpleReader):
         """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
         self.expect("(")
         name = None
-        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS") and self.at_identifier():
-            name = self.identifier()
+        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS"):
+            self.note("'MEASURES'", "<identifier>")
+            name = self.identifier() if self.at_identifier() else None
         partition_by: tuple[s.Expression, ...] = ()
         if self.accept("PARTITION"):
             self.expect("BY")
             partition_by = self.expressions()
         order_by = self.accept_order_by()
+        self.note("'MEASURES'")
         frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
         self.expect(")")
         return s.Window(self.span_from(start), partition_by, order_by, frame, name)
