@@ -166,7 +166,7 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
-        context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", span)
+        context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(values)}", span)
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
     if catalog not in context.tables.catalogs():

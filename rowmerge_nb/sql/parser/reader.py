@@ -133,6 +133,7 @@ class Reader:
     def give_up(self, index: int) -> None:
         """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
         self.index = index
+        self._wrong_name = None
         self.restart()
 
     def at(self, *words: str) -> bool:
