@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from proof.comparison import Difference, Verdict, judge
-from proof.engines.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL
+from proof.engines.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL, Trino
 from proof.engines.postgresql import private_server
 from proof.statements.model import Scenario
 from proof.statements.printing import script
@@ -30,7 +30,7 @@ from rowmerge_nb.errors import SetupError
 
 __all__ = ["Failure", "Summary", "fuzz", "main"]
 
-REFERENCES: Final = ("oracle", "duckdb", "postgresql")
+REFERENCES: Final = ("oracle", "duckdb", "postgresql", "trino")
 STORES: Final = ("memory", "hive", "sqlite")
 FORMS: Final = ("tasks", "paged", "large", "partitioned", "spark")
 AT_ONCE: Final = 2
@@ -237,6 +237,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)"
     )
+    parser.add_argument(
+        "--trino", metavar="URL", help="a Trino server and a catalog there with MERGE: http://user@127.0.0.1:8080/iceberg"
+    )
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of statement (%(default)s)")
     parser.add_argument(
         "--flow", choices=("merge", "updatable"), default="merge", help="how UPDATE and DELETE are executed (%(default)s)"
@@ -260,6 +263,10 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
     wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
     if unknown := sorted(set(wanted) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")  # noqa: EM102, TRY003
+    if not options.trino:
+        if options.engine == "trino" or (options.against and "trino" in wanted):
+            raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")  # noqa: EM101, TRY003
+        wanted = [name for name in wanted if name != "trino"]
     uri = ""
     if "postgresql" in {*wanted, options.engine}:
         try:
@@ -273,7 +280,13 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
     def backend(name: str, flow: str = options.flow) -> Backend:
         if name == "rowmerge_nb":
             return _engine_under_test(options.store, flow, options.form, stack)
-        return PostgreSQL(uri) if name == "postgresql" else DuckDB() if name == "duckdb" else Oracle()
+        made: dict[str, Callable[[], Backend]] = {
+            "postgresql": lambda: PostgreSQL(uri),
+            "trino": lambda: Trino(options.trino),
+            "duckdb": DuckDB,
+            "oracle": Oracle,
+        }
+        return made[name]()
 
     # The older flow is compared with the other one as well.
     flows = ["merge"] if options.flow != "merge" else []

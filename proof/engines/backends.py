@@ -1,23 +1,55 @@
-"""Engines that run a scenario: the engine under test, DuckDB and PostgreSQL, each with the same answer to give."""
+"""Engines that run a scenario: the engine under test, DuckDB, PostgreSQL and Trino, each with the same answer to give."""
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
+from proof.engines.trino import TrinoClient, TrinoError
 from proof.oracle.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset, predict
 from proof.statements.model import DeleteAction, InsertAction, MergeStatement, Table, UpdateAction
 from proof.statements.printing import Printer
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from proof.statements.model import Clause, Row, Scenario
+    from proof.statements.model import Clause, Row, Scenario, Value
+    from rowmerge_nb.spi.types import Type
 
-__all__ = ["Backend", "DuckDB", "EngineUnderTest", "InexpressibleError", "Oracle", "PostgreSQL", "arrow_table"]
+__all__ = [
+    "Backend",
+    "DuckDB",
+    "EngineUnderTest",
+    "InexpressibleError",
+    "Oracle",
+    "PostgreSQL",
+    "Trino",
+    "arrow_table",
+    "trino_class",
+]
+
+
+_TRINO_CLASSES: Final = {
+    "MERGE_TARGET_ROW_MULTIPLE_MATCHES": DUPLICATE,
+    "CONSTRAINT_VIOLATION": NOT_NULL,
+    "NUMERIC_VALUE_OUT_OF_RANGE": OUT_OF_RANGE,
+    "INVALID_CAST_ARGUMENT": OUT_OF_RANGE,
+}
+
+
+_OWN_FAILURES: Final = frozenset({"GENERIC_INTERNAL_ERROR", "COMPILER_ERROR"})
+_READ: Final[Mapping[str, Callable[[Any], Value]]] = {
+    "double": float,
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+}
 
 
 class InexpressibleError(Exception):
@@ -171,6 +203,81 @@ def _refuse_unreachable(scenario: Scenario) -> None:
                 raise InexpressibleError(msg)
 
 
+class Trino:
+    """A Trino server with a catalog that has MERGE.
+
+    Its tables are made in a schema of this backend's own, which is dropped in the end.
+
+    Args:
+        url: the server and the catalog, as `TrinoClient` takes it.
+    """
+
+    name: str = "trino"
+    rule: str | None = "trino"
+    eager: frozenset[str] = frozenset()
+
+    def __init__(self, url: str) -> None:
+        self._client = TrinoClient(url)
+        self._schema = f"fuzz_{uuid.uuid4().hex[:12]}"
+        self._client.run(f"CREATE SCHEMA {self._schema}")
+        self._client.use(self._schema)
+        self._printer = Printer("trino")
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement; what Trino fails at by itself says nothing."""
+        _refuse_single_columns(scenario)
+        target, placed = scenario.target, scenario.settings.partitioned_by
+        for table in scenario.tables:
+            listed = ", ".join(f"'{column}'" for column in placed) if table is target else ""
+            self._client.run(f"DROP TABLE IF EXISTS {table.name}")
+            self._client.run(self._printer.create(table) + (f" WITH (partitioning = ARRAY[{listed}])" if listed else ""))
+            if table.rows:
+                self._client.run(self._printer.insert(table))
+        try:
+            count = self._client.run(self._printer.statement(scenario)).count
+        except TrinoError as error:
+            if error.code in _OWN_FAILURES:
+                raise InexpressibleError(str(error)) from error
+            return _failed(error, trino_class(error))
+        kinds = [column.type for column in target.columns]
+        rows = self._client.run(f"SELECT * FROM {target.name}").rows
+        # Where there was nothing to do, Trino may leave the count out.
+        return Outcome(multiset(tuple(map(_from_json, row, kinds)) for row in rows), count or 0)
+
+    def close(self) -> None:
+        """Drop the schema."""
+        self._client.run(f"DROP SCHEMA {self._schema} CASCADE")
+
+
+def _refuse_single_columns(scenario: Scenario) -> None:
+    """Refuse what ends in another way where a store changes single columns: Iceberg's tables get whole rows."""
+    rows = replace(scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW"))
+    if predict(rows, "trino") != predict(scenario, "trino"):
+        msg = "A row cannot have two versions in a store of single columns"
+        raise InexpressibleError(msg)
+
+
+def trino_class(error: TrinoError | RowMergeError) -> str:
+    """Give the class of an error that has one of Trino's codes."""
+    # UPDATE has another code than MERGE for the same sentence.
+    if error.code == "INVALID_ARGUMENTS" and "NOT NULL" in error.message:
+        return NOT_NULL
+    return _TRINO_CLASSES.get(error.code, error.code)
+
+
+def _from_json(value: Any, kind: Type) -> Value:
+    """Give the value that Trino's protocol writes so.
+
+    >>> from rowmerge_nb.spi.types import DATE
+    >>> _from_json("2024-02-29", DATE)
+    datetime.date(2024, 2, 29)
+    """
+    if value is None:
+        return None
+    read = _READ.get(kind.base)
+    return value if read is None else read(value)
+
+
 class EngineUnderTest:
     """The engine of this package, through its front door: text in, table out.
 
@@ -183,12 +290,6 @@ class EngineUnderTest:
     name: str = "rowmerge_nb"
     rule: str | None = None
     eager: frozenset[str] = frozenset()
-    _CLASSES: Final = {
-        "MERGE_TARGET_ROW_MULTIPLE_MATCHES": DUPLICATE,
-        "CONSTRAINT_VIOLATION": NOT_NULL,
-        "NUMERIC_VALUE_OUT_OF_RANGE": OUT_OF_RANGE,
-        "INVALID_CAST_ARGUMENT": OUT_OF_RANGE,
-    }
 
     def __init__(self, engine: Any, flow: str = "merge", rules_off: frozenset[str] = frozenset()) -> None:
         self._engine = engine
@@ -228,7 +329,7 @@ class EngineUnderTest:
             self._pass_over(error)
             if not self._engine.table(target.name).equals(before):
                 return _failed(error, f"{error.code}, and the table was changed")
-            return _failed(error, self._class(error))
+            return _failed(error, trino_class(error))
         after = self._engine.table(target.name)
         if after.schema != before.schema:
             return Outcome(None, None, frozenset({f"the table's columns are now {after.schema}"}))
@@ -236,12 +337,6 @@ class EngineUnderTest:
         if told:
             return Outcome(None, None, frozenset({told}))
         return Outcome(multiset(_rows(after, target)), result.count)
-
-    def _class(self, error: RowMergeError) -> str:
-        # UPDATE has another code than MERGE for the same sentence.
-        if error.code == "INVALID_ARGUMENTS" and "NOT NULL" in error.message:
-            return NOT_NULL
-        return self._CLASSES.get(error.code, error.code)
 
     def _pass_over(self, error: RowMergeError) -> None:
         """Tell what the older flow has not from what it does wrong."""

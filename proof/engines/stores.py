@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from proof.engines.backends import EngineUnderTest, arrow_table
+from proof.engines.backends import EngineUnderTest, arrow_table, trino_class
 from proof.oracle.oracle import Outcome, multiset
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
@@ -74,7 +74,7 @@ class StoreUnderTest(EngineUnderTest):
         except RowMergeError as error:
             self._pass_over(error)
             same = read_rows(self._connector, name, target.names) == before
-            kind = self._class(error) if same else f"{error.code}, and the table was changed"
+            kind = trino_class(error) if same else f"{error.code}, and the table was changed"
             return Outcome(None, None, frozenset({kind}), str(error))
         return Outcome(read_rows(self._connector, name, target.names), result.count)
 

@@ -52,6 +52,9 @@ and {others} others.
   functions of dates that are given something else are "not registered", without a list. Code and place are Trino's, as they are where `url_decode`, `from_base64` or an INTERVAL literal cannot read a text, which is said in other words.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **Where a text ends too early** the place is behind its last word; Trino's is behind comments and blanks that follow.
+- **A type that there is not** in CREATE TABLE is told before it is known whether the table is there already; Trino looks for the table first. In front of a text (`nosuch 'x'`) it is called an unknown type; Trino's sentence begins with
+  the name of a Java class.
 - **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 

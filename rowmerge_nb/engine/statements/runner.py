@@ -188,7 +188,12 @@ class StatementRunner:
                 values = list(map(parameter, options.parameters))
                 if _begins(text, "PREPARE") and not values:
                     return text
-                text = with_parameters(text, values)
+                try:
+                    text = with_parameters(text, values)
+                except AnalysisError:
+                    # What cannot be read at all is told before.
+                    parse(text, dialect=options.dialect)
+                    raise
                 if not _begins(text, "EXECUTE"):
                     return text
                 statement = parse(text, dialect=options.dialect)

@@ -44,7 +44,7 @@ T = TypeVar("T")
 _BUILTIN: Final = ("system", "builtin")
 _AGGREGATION: Final = "aggregation"
 _ARGUMENTS: Final = "window function arguments"
-_FILTER: Final = "FILTER must evaluate to a boolean (actual: {})"
+_FILTER: Final = "Filter expression must evaluate to a boolean (actual: {})"
 _ORDERED: Final = frozenset({"array_agg", "listagg"})
 """The aggregates to which the order of their rows matters."""
 _LAMBDA: Final = Type("function")
@@ -276,6 +276,8 @@ class CallAnalyzer:
         if self.site.judged_whole:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
+            # What is wrong with the call itself is told before.
+            self._aggregated(node)
             self._not_scalar(node)
         elif self._around is not None and self.inside_aggregate:
             outer, shown = self._around[1], node.span.of(self.context.text)
@@ -392,15 +394,10 @@ class CallAnalyzer:
     # -- special forms --------------------------------------------------------------------------------------------
 
     def _coalesce(self, node: s.Call) -> e.Typed:
-        if len(node.arguments) < 2:
-            self.context.error(
-                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.error_span
-            )
         parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
         return e.Apply(parts[0].type, "coalesce", tuple(parts))
 
     def _nullif(self, node: s.Call) -> e.Typed:
-        self._count(node, 2, 2)
         first, second = (self.analyze(argument) for argument in node.arguments)
         common = common_type(first.type, second.type)
         if common is None:
@@ -410,7 +407,6 @@ class CallAnalyzer:
         return e.Apply(first.type, "nullif", (first, same))
 
     def _if(self, node: s.Call) -> e.Typed:
-        self._count(node, 2, 3)
         condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
         values = [self.analyze(argument) for argument in node.arguments[1:]]
         if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
@@ -420,7 +416,6 @@ class CallAnalyzer:
         return e.Apply(values[0].type, "case", (condition, *values))
 
     def _try(self, node: s.Call) -> e.Typed:
-        self._count(node, 1, 1)
         value = self.analyze(node.arguments[0])
         risky = _hidden_failure(value)
         if risky is not None:
@@ -447,7 +442,7 @@ class CallAnalyzer:
         values = [self.analyze(argument) for argument in node.arguments]
         kinds = [value.type for value in values]
         if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
-            said = "There must be two or more arguments to concat"
+            said = f"There must be two or more {'arguments to concat' if kinds[0].base == 'array' else 'concatenation arguments'}"
             self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
         bases = {kind.base for kind in kinds if kind != UNKNOWN}
         if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):

@@ -162,7 +162,13 @@ class Context:
     def refuse_view(self, name: TableName, message: str) -> None:
         """Refuse a statement that would change a view."""
         span = self.statement_span(name.span)
-        if self.view(name, span) is not None:
+        try:
+            found = self.view(name, span)
+        except RowMergeError as error:
+            if error.code != "CATALOG_NOT_FOUND":
+                raise
+            return
+        if found is not None:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
@@ -184,13 +190,14 @@ class Context:
             return self.tables.evaluate(values)
 
     def target(self, name: TableName, span: Span) -> TableBinding:
-        """Find a table that is to be changed: where there is no such schema, Trino says that there is no such table."""
+        """Find a table that is to be changed: where there is no such catalog or schema, Trino says that there is no such table."""
         try:
             return self.table(name, span)
         except RowMergeError as error:
-            if error.code != "SCHEMA_NOT_FOUND":
+            if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
-            said = f"Table '{'.'.join(part.value for part in name.parts)}' does not exist"
+            parts = [part.value for part in name.parts]
+            said = f"Table '{'.'.join((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:

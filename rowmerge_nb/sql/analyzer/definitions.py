@@ -105,7 +105,7 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
             name = ".".join(context.qualified(statement.name, span))
-            context.error("TABLE_NOT_FOUND", f"View '{name}' does not exist", span)
+            context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span)
         return _definition(context, "DROP VIEW", _parts(context, statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
 
@@ -145,7 +145,7 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Truncate)
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Cannot truncate a view")
-    target = context.table(statement.target, span)
+    target = context.target(statement.target, span)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span)
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
@@ -166,7 +166,7 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
-        context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", span)
+        context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(values)}", span)
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
     if catalog not in context.tables.catalogs():

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
@@ -46,12 +46,14 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
-    from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
 
 __all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_BUILT_IN: Final = ((), ("system", "builtin"))
+_DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
 _EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
 
 
@@ -105,6 +107,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             if isinstance(part, s.Measure)
             or (
                 isinstance(part, s.Call)
+                and part.qualifier in _BUILT_IN
                 and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
             )
         ]
@@ -168,25 +171,34 @@ class ExpressionAnalyzer(CallAnalyzer):
         self.context.error("AMBIGUOUS_NAME", f"Column '{shown}' is ambiguous", node.span, hint)
 
     def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
-        for part in node.parts[used:]:
-            base = self._field(base, part.value, node)
+        for index, part in enumerate(node.parts[used:], used):
+            known = ".".join(part.value for part in node.parts[:index])
+            base = self._field(base, part, node, known, f"{known}.{part.value}")
         return base
 
-    def _field(self, base: e.Typed, name: str, node: s.Expression) -> e.Typed:
+    def _field(self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str) -> e.Typed:
+        """Give a field of a row.
+
+        Args:
+            base: the row.
+            part: the field's name.
+            node: what was written.
+            known: the row, as an error names it.
+            shown: the field, as an error names it.
+        """
         if base.type.base != "row":
-            shown = node.span.of(self.context.text)
-            self.context.error("TYPE_MISMATCH", f"Expression {shown.rsplit('.', 1)[0]} is not of type ROW", node.span)
+            self.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
         names = [field.lower() if field else None for field in base.type.fields]
-        if names.count(name) != 1:
-            shown = node.span.of(self.context.text)
-            code = "COLUMN_NOT_FOUND" if name not in names else "AMBIGUOUS_NAME"
-            said = "cannot be resolved" if name not in names else "is ambiguous"
-            self.context.error(code, f"Column '{shown.lower()}' {said}", node.span)
-        index = names.index(name)
+        if part.value not in names:
+            self.context.error("INVALID_COLUMN_REFERENCE", f"Column reference '{shown}' is invalid", node.span)
+        if names.count(part.value) != 1:
+            self.context.error("AMBIGUOUS_NAME", f"Ambiguous row field reference: {part.text}", part.span)
+        index = names.index(part.value)
         return e.Apply(base.type.parameters[index], "field", (base,), index)
 
     def _dereference(self, node: s.Dereference) -> e.Typed:
-        return self._field(self.analyze(node.base), node.field.value, node)
+        base = self.analyze(node.base)
+        return self._field(base, node.field, node, node.base.span.of(self.context.text), node.field.value)
 
     # -- literals -------------------------------------------------------------------------------------------------
 
@@ -231,6 +243,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
             self._check_precision(kind, kind, node)
             return moment_constant(kind, self.context.now)
+        if node.word in _DEFAULTS:
+            name = self.context.tables.default()[_DEFAULTS.index(node.word)]
+            return e.Constant(VARCHAR, name)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
     def _parameter(self, _node: s.Parameter) -> e.Typed:
@@ -368,7 +383,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.value), self.analyze(node.right)
         common = common_type(left.type, right.type)
         if common is None:
-            said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
+            said = f"Cannot check if {left.type} is identical to {right.type}"
             self.context.error("TYPE_MISMATCH", said, node.error_span)
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
@@ -428,8 +443,6 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _extract(self, node: s.Extract) -> e.Typed:
         name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
-        if name not in _FIELDS:
-            self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
         value = self.analyze(node.value)
         if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
             said = f"Cannot extract {node.field.text.upper()} from {value.type}"
@@ -518,28 +531,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
         self.context.error("TYPE_MISMATCH", said, span)
 
-
-_FIELDS: Final = frozenset(
-    [
-        "year",
-        "quarter",
-        "month",
-        "week",
-        "day",
-        "day_of_month",
-        "day_of_week",
-        "dow",
-        "day_of_year",
-        "doy",
-        "year_of_week",
-        "yow",
-        "hour",
-        "minute",
-        "second",
-        "timezone_hour",
-        "timezone_minute",
-    ]
-)
 
 _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
     s.Name: ExpressionAnalyzer._name,

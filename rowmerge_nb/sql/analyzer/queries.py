@@ -22,6 +22,7 @@ from rowmerge_nb.sql.analyzer.windows import named_windows
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
@@ -236,6 +237,8 @@ class QueryAnalyzer(RelationAnalyzer):
         if node.distinct:
             outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
         group_by = self._grouping(node, analyzer, outputs)
+        if node.grouping is not None and node.grouping.distinct and group_by is not None:
+            node = replace(node, grouping=_distinct_sets(node.grouping, group_by))
         having = self._condition(
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
         )
@@ -507,7 +510,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return outputs
 
     def _is_table(self, target: s.Expression, relation: RelationResult | None) -> bool:
-        """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table."""
+        """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table, and a column has its table's name before it."""
         if not isinstance(target, s.Name):
             return False
         parts = tuple(part.value for part in target.parts)
@@ -515,7 +518,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if any(f.qualifier[-len(parts) :] == parts for f in fields):
             return True
         found = self.expressions(fields, _SELECT).scope.find(parts)
-        return found is None or all(field.type.base != "row" for field in found.fields)
+        return found is None or found.used == 1 or all(field.type.base != "row" for field in found.fields)
 
     def _fields(self, item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[_Output]:
         """Give the fields of a row as columns."""
@@ -540,11 +543,11 @@ class QueryAnalyzer(RelationAnalyzer):
         if item.alias is not None:
             return item.alias.text, ()
         if not isinstance(item.value, s.Name):
-            return (item.value.field.text, ()) if isinstance(item.value, s.Dereference) else (None, ())
+            return None, ()
         found = analyzer.scope.find([part.value for part in item.value.parts])
         whole = found is not None and found.used == len(item.value.parts)
         field = found.fields[0] if found is not None and whole else None
-        return (field.name, field.qualifier) if field else (item.value.parts[-1].text, ())
+        return item.value.parts[-1].text, field.qualifier if field else ()
 
     def _output(self, value: e.Typed, name: str | None, qualifier: tuple[str, ...], node: s.Node, used: set[str]) -> _Output:
         """A column that is only passed on keeps its symbol."""
@@ -563,7 +566,9 @@ class QueryAnalyzer(RelationAnalyzer):
         parts = tuple(part.value for part in item.target.parts)
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
         if not fields:
-            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span)
+            row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
+            hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None
+            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
         if item.aliases:
             self._check_aliases(item, len(fields))
             return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
@@ -641,7 +646,8 @@ class QueryAnalyzer(RelationAnalyzer):
                 said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
                 self.context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
             if not _is_grouped(value, group_by or ()):
-                shown = written.span.of(self.context.text)
+                text = self.context.text
+                shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
                 said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
                 self.context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
 
@@ -688,6 +694,12 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _distinct_sets(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> s.GroupingSets:
+    """Give each set once, whatever the order of its keys is, and however often it has one."""
+    first = {frozenset(keys[index] for index in found): found for found in reversed(grouping.sets)}
+    return replace(grouping, sets=tuple(found for found in grouping.sets if found in first.values()))
 
 
 def _set_texts(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:

@@ -475,6 +475,8 @@ class RelationAnalyzer:
     # -- joins ----------------------------------------------------------------------------------------------------
 
     def _join(self, node: s.Join) -> RelationResult:
+        if node.natural:
+            self.context.error("NOT_SUPPORTED", "Natural join not supported", node.span)
         left = self.relation(node.left)
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
@@ -483,9 +485,8 @@ class RelationAnalyzer:
             said = "What reads the left side of its join cannot depend on chance in this engine"
             hint = "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10)."
             self.context.error("NOT_SUPPORTED", said, node.right.span, hint)
-        using = node.using or self._natural(node)
-        if using:
-            return self._using(node, left, right, using)
+        if node.using:
+            return self._using(node, left, right, node.using)
         fields = (*left.fields, *right.fields)
         condition, reaching, reads = "", (*left.reaching, *right.reaching), left.reads + right.reads
         deterministic = left.deterministic and right.deterministic
@@ -530,11 +531,6 @@ class RelationAnalyzer:
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         text = f"({right.text})" if isinstance(node.right, s.Join) else right.text
         return f"{left.text} {_JOINS[node.kind]} {'LATERAL ' if right.lateral else ''}{text}"
-
-    def _natural(self, node: s.Join) -> tuple[Identifier, ...]:
-        if node.natural:
-            self.context.error("NOT_SUPPORTED", "Natural join not supported", node.span)
-        return ()
 
     def _using(self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...]) -> RelationResult:
         """Each column of USING is one column of the result, without a qualifier, in front of the others."""

@@ -10,6 +10,7 @@ from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import can_coerce
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["table_function"]
 
+_WITH_CATALOG: Final = 3
+"""So many parts has a name that begins with a catalog."""
 _SEQUENCE: Final = {"start": 0, "stop": None, "step": 1}
 
 
@@ -32,6 +35,9 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
         Its column, and Spark SQL text that can stand in FROM.
     """
     name = node.name.parts[-1].value
+    catalog = node.name.parts[0].value
+    if len(node.name.parts) == _WITH_CATALOG and catalog not in context.tables.catalogs():
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", node.name.span)
     if name != "sequence" or len(node.name.parts) > 1:
         said = f"Table function '{'.'.join(part.value for part in node.name.parts)}' not registered"
         context.error("FUNCTION_NOT_FOUND", said, node.name.span, "There is: sequence(start, stop, step).")
@@ -60,7 +66,8 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
     for parameter, (written, value) in zip(_SEQUENCE, node.arguments, strict=False):
         chosen = written.value if written is not None else parameter
         if chosen not in _SEQUENCE:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", value.span)
+            place = value.span if written is None else written.span
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", place)
         if chosen in given:
             context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", value.span)
         given[chosen] = _constant(context, chosen, value, analyzer)
@@ -71,6 +78,8 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
 
 def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:
     kind = analyzer.analyze(node).type
+    if not can_coerce(kind, BIGINT):
+        context.error("TYPE_MISMATCH", f"Cannot cast type {kind} to bigint", node.span)
     sign, inner = 1, node
     while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
         sign, inner = (-sign if inner.operator == "-" else sign), inner.operand

@@ -75,6 +75,23 @@ def read_type(name: s.TypeName) -> Type:
         raise AnalysisError(message, code=code).at(name.span) from None
 
 
+def _no_type() -> Type:
+    """Give what stands for the type of a column that has none."""
+    from rowmerge_nb.spi.types import UNKNOWN
+
+    return UNKNOWN
+
+
+def _shown_type(text: str) -> str:
+    """Give a type as Trino writes what it does not know.
+
+    >>> _shown_type("row( a  nosuch,b varchar (10))")
+    'ROW(a nosuch, b varchar(10))'
+    """
+    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
+    return re.sub(r"(?i)\brow\(", "ROW(", spaced)
+
+
 class DefinitionReader(MergeReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
@@ -87,17 +104,16 @@ class DefinitionReader(MergeReader):
         what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
         if what in _NOT_HERE:
             self._refuse_statement(f"The statement CREATE {what} is not supported by this engine")
-        if self.ahead().word == "OR" and what == "TABLE":
-            self._refuse_statement(
-                "CREATE OR REPLACE TABLE is not supported by this engine", "Write DROP TABLE IF EXISTS before it."
-            )
-        self.take()
+        first = self.take().span
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
             self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
-        if or_replace or self.at("VIEW"):
+        if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
+        if or_replace:
+            said, hint = "CREATE OR REPLACE TABLE is not supported by this engine", "Write DROP TABLE IF EXISTS before it."
+            self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(first))
         if self.accept("SCHEMA"):
             return self._create_schema()
         self.expect("TABLE")
@@ -141,33 +157,51 @@ class DefinitionReader(MergeReader):
             aliases = self.identifiers()
             self.expect(")")
             return aliases, ()
-        columns = [self._column()]
+        columns = [self._element("')'", "','", "'.'")]
         self.restart()
         while self.accept(","):
-            columns.append(self._column())
+            columns.append(self._element())
             self.restart()
         self.expect(")")
         return (), tuple(columns)
 
-    def _column(self) -> st.ColumnDefinition:
-        if self.at("LIKE"):
-            self._refuse_statement(
-                "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
-            )
+    def _element(self, *behind_name: str) -> st.ColumnDefinition:
+        """A column of CREATE TABLE; LIKE, which gives several, is refused."""
+        like = self.accept("LIKE")
+        if like is None:
+            return self._column(*behind_name)
+        said, hint = "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
+        self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(like.span))
+        name = self.table_name().parts[-1]
+        if self.accept("EXCLUDING", "INCLUDING"):
+            self.expect("PROPERTIES")
+        return st.ColumnDefinition(name, _no_type(), True, None, None)
+
+    def _column(self, *behind_name: str) -> st.ColumnDefinition:
+        """Read a column; ``behind_name`` is what else could follow its name."""
         name = self.identifier()
+        self.note(*behind_name)
         written = self.type_name()
-        try:
-            kind = read_type(written)
-        except AnalysisError as error:
-            if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
-                error.hint = PRIMARY_KEY
-            raise
+        hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
+        kind = self._type_of_column(name, written, name.span, hint)
         default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
             self.expect("NULL")
             nullable = False
         return st.ColumnDefinition(name, kind, nullable, self._comment(), default)
+
+    def _type_of_column(self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None) -> Type:
+        """Give the type of a column; what is no type is told once the statement is read."""
+        try:
+            return read_type(written)
+        except AnalysisError as error:
+            told = error
+            if error.code == "TYPE_MISMATCH":
+                said = f"Unknown type '{_shown_type(written.text)}' for column '{column.text}'"
+                told = AnalysisError(said, code="TYPE_NOT_FOUND", hint=hint).at(place)
+            self.refused(told)
+            return _no_type()
 
     def _comment(self) -> st.Comment | None:
         start = self.token.span
@@ -187,7 +221,8 @@ class DefinitionReader(MergeReader):
         column = None
         if kind == "COLUMN":
             if len(name.parts) == 1:
-                raise AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.").at(name.span)
+                error = AnalysisError("Table must be specified", code="MISSING_TABLE", hint="Write table.column.")
+                self.refused(error.at(name.span))
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
         comment = None if self.accept("NULL") else self._text()
@@ -253,11 +288,23 @@ class DefinitionReader(MergeReader):
         if self.ahead().word in _NOT_ALTERED:
             self._refuse_statement(f"The statement ALTER {self.ahead().word} is not supported by this engine")
         self.take()
-        self.note(*(f"'{word}'" for word in sorted(_NOT_ALTERED)))
-        self.expect("TABLE")
+        self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
+        if not self.at("TABLE"):
+            self._alter_owner()
+        self.take()
         if_exists = self._accept_if("EXISTS")
         name = self.table_name()
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+
+    def _alter_owner(self) -> NoReturn:
+        """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""
+        self.identifier()
+        self.table_name()
+        self.expect("SET")
+        self.expect("AUTHORIZATION")
+        if not self.accept("ROLE", "USER"):
+            self.identifier()
+        self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine")
 
     def _alteration(
         self,
@@ -302,7 +349,8 @@ class DefinitionReader(MergeReader):
         if sets:
             self.expect("DATA")
             self.expect("TYPE")
-            return st.SetColumnType(name, read_type(self.type_name()))
+            written = self.type_name()
+            return st.SetColumnType(name, self._type_of_column(name, written, written.span))
         self.expect("NOT")
         self.expect("NULL")
         return st.DropNotNull(name)
@@ -370,6 +418,7 @@ class DefinitionReader(MergeReader):
             self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
         self.expect("AS")
         start = self.index
+        self.note("'WITH'")
         tree = self.query()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
         return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
@@ -379,6 +428,7 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         if self.token.word in {"AUTHORIZATION", "WITH"}:
             self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
+        self.note("'AUTHORIZATION'", "'WITH'")
         return st.CreateSchema(*self.whole(), name, if_not_exists)
 
     # -- SHOW -----------------------------------------------------------------------------------------------------

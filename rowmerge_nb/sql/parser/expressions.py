@@ -32,7 +32,9 @@ class ExpressionReader(PrimaryReader):
 
     def expression(self) -> s.Expression:
         """Read an expression: OR binds loosest."""
-        return self._logical("OR", lambda: self._logical("AND", self._negation))
+        found = self._logical("OR", lambda: self._logical("AND", self._negation))
+        self.check_names()
+        return found
 
     def _logical(self, word: str, term: Callable[[], s.Expression]) -> s.Expression:
         start = self.index
@@ -77,14 +79,27 @@ class ExpressionReader(PrimaryReader):
 
     def _comparison(self, start: int, left: s.Expression, operator: Token) -> s.Expression:
         sign = "<>" if operator.word == "!=" else operator.word
-        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" else None
+        reached, depth = self.index, self.depth
+        quantifier = self.accept("ALL", "ANY", "SOME") if self.ahead().word == "(" and self.query_follows(behind=1) else None
         if quantifier is None:
             self.note("'ALL'", "'ANY'", "'SOME'")
             right = self.value()
             return s.Binary(self.span_from(start), sign, left, right, operator.span)
-        self.expect("(")
-        query = self.query()
-        self.expect(")")
+        undecided = self.undecided
+        try:
+            self.undecided += 1
+            self.expect("(")
+            query = self.query()
+            self.expect(")")
+        except ParseError as error:
+            if undecided or not is_mismatch(error):
+                raise
+            # None of them is a reserved word: it is a name, or that of a function.
+            self.give_up(reached)
+            self.undecided, self.depth = undecided, depth
+            return s.Binary(self.span_from(start), sign, left, self.value(), operator.span)
+        finally:
+            self.undecided = undecided
         return s.Quantified(self.span_from(start), left, operator.span, sign, quantifier.word, query)
 
     def _is(self, start: int, value: s.Expression, word: Span) -> s.Expression:
@@ -213,6 +228,7 @@ class ExpressionReader(PrimaryReader):
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
         for _ in range(DEEPEST_TREE):
             if self.token.word == "." and self.ahead().word == "*" and start == self.undecided_primary:
+                self.starred = self.index
                 return value
             if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
@@ -221,7 +237,7 @@ class ExpressionReader(PrimaryReader):
                     value = self.call_behind(start, value.parts, field)
                     continue
                 value = self._dereferenced(start, value, field)
-                if self.undecided and isinstance(value, s.Name):
+                if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
                     self.note("'('")
             elif self.token.word == ".":
                 self.restart()

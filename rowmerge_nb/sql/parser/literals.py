@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.parser.reader import Reader
 from rowmerge_nb.sql.parser.tokens import Kind
@@ -48,6 +48,7 @@ class SimpleReader(Reader):
             signed = self.index - 1 == self.signed_number
             if number > _LARGEST_BIGINT + signed:
                 self._refuse_number(token.text, token.span)
+                number = 0
             if signed and number in _LOWEST:
                 return s.Literal(token.span, kind, str(-number))
             return s.Literal(token.span, kind, str(number))
@@ -73,17 +74,18 @@ class SimpleReader(Reader):
                 self._refuse_number(digits, Span.within(self.text, start, span.end))
         return s.Literals(token.span, run)
 
-    def _refuse_number(self, text: str, span: Span) -> NoReturn:
-        self.error(f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large.")
+    def _refuse_number(self, text: str, span: Span) -> None:
+        self.wrong(f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large.")
 
     def _coded_literal(self) -> s.Expression:
         token = self.take()
         if token.kind is Kind.BINARY:
             digits = re.sub(r"\s", "", token.string).upper()
             if not re.fullmatch(r"[0-9A-F]*", digits):
-                self.error("Binary literal can only contain hexadecimal digits", token.span)
+                self.wrong("Binary literal can only contain hexadecimal digits", token.span)
+                digits = ""
             if len(digits) % 2:
-                self.error("Binary literal must contain an even number of digits", token.span)
+                self.wrong("Binary literal must contain an even number of digits", token.span)
             return s.Literal(token.span, "binary", digits)
         escape = "\\"
         if self.accept("UESCAPE"):
@@ -100,17 +102,20 @@ class SimpleReader(Reader):
             if match.group(1):
                 return escape
             long, short, other = match.group(2, 3, 4)
-            if other:
-                self.error(f"Invalid hexadecimal digit: {other}", token.span)
             digits = long or short or ""
-            if len(digits) < (4 if long is None else 6):
-                self.error(f"Incomplete escape sequence: {digits}", token.span)
-            number = int(digits, 16)
-            if number > _LAST_CODE_POINT:
-                self.error(f"Invalid escaped character: {digits}", token.span)
-            if number in _SURROGATES:
+            number = int(digits or "0", 16)
+            said = None
+            if other:
+                said = f"Invalid hexadecimal digit: {other}"
+            elif len(digits) < (4 if long is None else 6):
+                said = f"Incomplete escape sequence: {digits}"
+            elif number > _LAST_CODE_POINT:
+                said = f"Invalid escaped character: {digits}"
+            elif number in _SURROGATES:
                 said = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
-                self.error(said, token.span)
+            if said is not None:
+                self.wrong(said, token.span)
+                return ""
             return chr(number)
 
         # Too few digits, or something else behind the mark, are taken as well: the error names them.
@@ -168,7 +173,10 @@ class SimpleReader(Reader):
                 suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
                 if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
                     self.take()
+                start = self.index
                 self.type_name()
+                if is_row and not named and self.index == start + 1:
+                    self.note("<type>")  # what was read may have been the field's name
             if not self.accept(","):
                 break
         self.expect(")")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS, SimpleReader
 from rowmerge_nb.sql.parser.reader import is_mismatch
@@ -22,6 +22,22 @@ _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()  # noqa: SIM905 - eight lines would say no more
 )
+_CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+"""Those that take a precision."""
+_FIELDS: Final = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAY_OF_MONTH", "DAY_OF_WEEK", "DOW", "DAY_OF_YEAR", "DOY", "YEAR_OF_WEEK"),
+    *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
+)
+"""What EXTRACT takes."""
+_FORMS: Final = {
+    "coalesce": (2, None, "The 'coalesce' function must have at least two arguments"),
+    "format": (2, None, "The 'format' function must have at least two arguments"),
+    "if": (2, 3, "Invalid number of arguments for 'if' function"),
+    "nullif": (2, 2, "Invalid number of arguments for 'nullif' function"),
+    "try": (1, 1, "The 'try' function must have exactly one argument"),
+}
+"""Functions that are none: how many arguments each has at least and at most, and what is said of others."""
+_NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
@@ -77,13 +93,14 @@ class PrimaryReader(SimpleReader):
         if not self.undecided:
             self.restart()
 
-    def query_follows(self, *, opened: bool = False) -> bool:
+    def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
         """Do the next tokens, opening parentheses skipped, begin a query?
 
         Args:
             opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.
+            behind: so many tokens stand before.
         """
-        count = 0
+        count = behind
         while self.ahead(count).word == "(":
             count += 1
             if count > DEEPEST:
@@ -92,7 +109,7 @@ class PrimaryReader(SimpleReader):
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
-        inner = range(self.index + (not opened), self.index + count)
+        inner = range(self.index + behind + (not opened), self.index + count)
         return all(self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for index in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
@@ -172,7 +189,7 @@ class PrimaryReader(SimpleReader):
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
         precision = None
-        if self.accept("("):
+        if word in _CLOCKS and self.accept("("):
             if self.token.kind is not Kind.INTEGER:
                 self.note("<number>")
                 self.fail()
@@ -220,6 +237,8 @@ class PrimaryReader(SimpleReader):
         self.expect("FROM")
         value = self.value()
         self.expect(")")
+        if field.value.upper() not in _FIELDS:
+            self.wrong(f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(_FIELDS)}", self.span_from(start))
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:
@@ -233,12 +252,28 @@ class PrimaryReader(SimpleReader):
         return s.ArrayConstructor(self.span_from(start), items)
 
     def _row(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(":
+        if self.ahead().word != "(" or self.ahead(2).word == ")":
             return None
         self.take()
         self.take()
-        items = self.listed()
+        undecided, depth = self.undecided, self.depth
+        try:
+            self.undecided += 1  # it may be a call of a function of that name
+            items = self.listed()
+        except ParseError as error:
+            if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
+                raise
+            self.give_up(start)
+            self.depth = depth
+            self.undecided = undecided
+            name = self.identifier()
+            return s.Name(name.span, (name,))
+        finally:
+            self.undecided = undecided
+        self.note("'ORDER'")
         self.expect(")")
+        self.note("'FILTER'", "'OVER'", *_NULLS)
         return s.RowConstructor(self.span_from(start), items)
 
     def _interval(self, start: int) -> s.Expression | None:
@@ -297,6 +332,10 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.expect("(")
         side = self.accept("BOTH", "LEADING", "TRAILING")
+        if side is None and self.token.word == "FROM":
+            self.wrong(
+                "The 'trim' function must have specification, char or both arguments when it takes FROM", self.span_from(start)
+            )
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
         first = None if self.token.word == "FROM" else self.value()
         if self.accept("FROM"):
@@ -374,7 +413,7 @@ class PrimaryReader(SimpleReader):
         window = self._over()
         if window is not None:
             return s.Measure(self.span_from(start), name, window)
-        if self.undecided:
+        if self.undecided and start != self.undecided_primary:
             self.note("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
@@ -389,11 +428,10 @@ class PrimaryReader(SimpleReader):
         star, distinct = False, False
         undecided, depth = self.undecided, self.depth
         arguments: tuple[s.Expression, ...] = ()
-        order_by: tuple[s.SortItem, ...] = ()
         if self.token.word == "*":
             self.take()
             star = True
-        elif not self.at(")"):
+        elif not self.at(")", "ORDER"):
             try:
                 if self.at("DISTINCT", "ALL"):
                     distinct = self.take().word == "DISTINCT"
@@ -401,28 +439,47 @@ class PrimaryReader(SimpleReader):
                 else:
                     arguments = self._arguments()
             except ParseError as error:
-                if undecided or qualifier or not is_mismatch(error) or not self.failed_at(opening + 1):
+                if undecided or not is_mismatch(error) or not self.failed_at(opening + 1):
                     raise
                 self.give_up(opening)
                 self.depth = depth
-                return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
-            order_by = self.accept_order_by()
+                return s.Name(self.span_from(start), (*qualifier, function))
+        order_by = () if star else self.accept_order_by()
         self.expect(")")
+        self.note("'FILTER'", "'OVER'", *(() if star else _NULLS))
         condition = self._filter()
+        self.note("'OVER'", *(() if star else _NULLS))
         nulls = self._null_treatment()
+        self.note("'OVER'")
         window = self._over()
-        if self.undecided:
-            self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
+        if not qualifier and name in _FORMS:
+            self._check_form(
+                start, name, len(arguments), over=window is not None, distinct=distinct, filtered=condition is not None
+            )
         parts = tuple(part.value for part in qualifier)
         return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
+
+    def _check_form(self, start: int, name: str, count: int, *, over: bool, distinct: bool, filtered: bool) -> None:
+        fewest, most, said = _FORMS[name]
+        if count < fewest or (most is not None and count > most):
+            self.wrong(said, self.span_from(start))
+        for what, given in (("OVER clause", over), ("DISTINCT", distinct), ("FILTER", filtered)):
+            if given:
+                self.wrong(f"{what} not valid for '{name}' function", self.span_from(start))
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")
         if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+            start = self.index
             self.take()
             self.take()
-            self.note("'*'", "<identifier>")
-            self.fail()
+            if not self.accept("*"):
+                self.note("<identifier>")
+                self.fail()
+            said = "label.* syntax is only supported as the only argument of row pattern count function"
+            self.refused(AnalysisError(said, code="INVALID_FUNCTION_ARGUMENT").at(self.span_from(start)))
+            self.restart()
+            return ()
         return self.listed()
 
     def _filter(self) -> s.Expression | None:
@@ -460,13 +517,15 @@ class PrimaryReader(SimpleReader):
         """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
         self.expect("(")
         name = None
-        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS") and self.at_identifier():
-            name = self.identifier()
+        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS"):
+            self.note("'MEASURES'", "<identifier>")
+            name = self.identifier() if self.at_identifier() else None
         partition_by: tuple[s.Expression, ...] = ()
         if self.accept("PARTITION"):
             self.expect("BY")
             partition_by = self.expressions()
         order_by = self.accept_order_by()
+        self.note("'MEASURES'")
         frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
         self.expect(")")
         return s.Window(self.span_from(start), partition_by, order_by, frame, name)

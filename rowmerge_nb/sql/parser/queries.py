@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["QueryReader"]
 
 _MOST_SETS: Final = 2048
+_BEHIND_NAME: Final = frozenset({",", ".", "AS", "FROM", "WHERE", ")", ""})
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
@@ -39,7 +40,7 @@ class QueryReader(ExpressionReader):
             return (), False
         self.deeper()
         self.take()
-        self.note("'FUNCTION'")
+        self.note("'FUNCTION'", "'SESSION'")
         recursive = self.accept("RECURSIVE") is not None
         named = self._named_queries()
         self.restart()
@@ -91,7 +92,8 @@ class QueryReader(ExpressionReader):
         if not self.accept("FETCH"):
             return None, None, False
         self.expect("FIRST", "NEXT")
-        count = self._row_count() if self.token.kind is Kind.INTEGER else 1
+        self.note("'?'", "<integer>")
+        count = self._row_count() if self.token.kind is Kind.INTEGER or self.token.word == "?" else 1
         self.expect("ROW", "ROWS")
         ties = self.expect("ONLY", "WITH").word == "WITH"
         if ties:
@@ -99,6 +101,8 @@ class QueryReader(ExpressionReader):
         return count, self.span_from(start), ties
 
     def _row_count(self) -> int:
+        if self.accept("?"):
+            return 1
         if self.token.kind is not Kind.INTEGER:
             self.note("<integer>")
             self.fail()
@@ -126,6 +130,7 @@ class QueryReader(ExpressionReader):
 
     def _set_quantifier(self) -> bool:
         word = self.accept("ALL", "DISTINCT")
+        self.note("'CORRESPONDING'")
         return word is None or word.word == "DISTINCT"
 
     def _query_primary(self) -> s.QueryBody:
@@ -145,7 +150,8 @@ class QueryReader(ExpressionReader):
         return query
 
     def _select(self, start: int) -> s.Select:
-        quantifier = self.accept("ALL", "DISTINCT")
+        # ALL is no reserved word.
+        quantifier = None if self.token.word == "ALL" and self.ahead().word in _BEHIND_NAME else self.accept("ALL", "DISTINCT")
         items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
@@ -181,7 +187,7 @@ class QueryReader(ExpressionReader):
             return starred
         self.undecided_primary = start  # it may be the beginning of x.*
         value = self.expression()
-        if self.token.word == "." and self.ahead().word == "*":
+        if self.index == self.starred:
             self.take()
             self.take()
             aliases = self.accept_columns() if self.accept("AS") else ()
@@ -222,14 +228,15 @@ class QueryReader(ExpressionReader):
         start = self.index
         if not self.accept_all("GROUP", "BY"):
             return None, None
-        self.accept("ALL", "DISTINCT")
+        quantifier = self.accept("ALL", "DISTINCT")
+        distinct = quantifier is not None and quantifier.word == "DISTINCT"
         items: list[s.Expression] = []
         elements: list[list[tuple[int, ...]]] = []
         columns: set[int] = set()
         while not elements or self.accept(","):
-            self.note("'('", "'CUBE'", "'GROUPING'", "'ROLLUP'")
+            self.note("'('", "'AUTO'", "'CUBE'", "'GROUPING'", "'ROLLUP'")
             first = len(items)
-            if self.token.word in {"ROLLUP", "CUBE"} and self.ahead().word == "(":
+            if self.token.word in {"ROLLUP", "CUBE"}:
                 kind = self.take().word
                 sets = self._grouping_sets(items)
                 count = len(sets) + 1 if kind == "ROLLUP" else 2 ** len(sets)
@@ -246,15 +253,18 @@ class QueryReader(ExpressionReader):
             self._check_sets(start, math.prod(map(len, elements)))
         sets = [tuple(chain.from_iterable(parts)) for parts in product(*elements)]
         several = columns or len(sets) > 1
-        return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns)) if several else None
+        return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
     def _grouping_sets(self, items: list[s.Expression]) -> list[tuple[int, ...]]:
         self.expect("(")
         sets: list[tuple[int, ...]] = []
         if self.token.word != ")":
             sets.append(self._grouping_set(items))
+            self.restart()
             while self.accept(","):
+                self.note("'('")
                 sets.append(self._grouping_set(items))
+                self.restart()
         self.expect(")")
         return sets
 
@@ -265,8 +275,9 @@ class QueryReader(ExpressionReader):
             self.take()
             self.take()
         else:
+            in_parentheses = self.token.word == "("
             item = self.expression()
-            items.extend(item.items if isinstance(item, s.RowConstructor) else [item])
+            items.extend(item.items if in_parentheses and isinstance(item, s.RowConstructor) else [item])
         return tuple(range(first, len(items)))
 
     def _check_sets(self, start: int, count: int) -> None:
@@ -413,9 +424,11 @@ class QueryReader(ExpressionReader):
 
     def _unnest(self, start: int) -> s.Relation:
         self.expect("(")
-        items = self.expressions()
+        items = self.listed()
         self.expect(")")
         ordinality = self.token.word == "WITH" and self.ahead().word == "ORDINALITY"
+        if self.token.word != "WITH":
+            self.note("'WITH'")
         if ordinality:
             self.take()
             self.take()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import ParseError, RowMergeError
 from rowmerge_nb.names import nearest
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
@@ -48,6 +48,14 @@ _REFUSED = {
 """(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
 
 
+_NO_NAMES: dict[Kind | str, str] = {
+    Kind.BACKQUOTED: "backquoted identifiers are not supported; use double quotes to quote identifiers",
+    Kind.DIGITS_FIRST: "identifiers must not start with a digit; surround the identifier with double quotes",
+    '""': "Zero-length delimited identifier not allowed",
+}
+"""What is said of names that are none."""
+
+
 def is_mismatch(error: ParseError) -> bool:
     """Is it about a token that nothing expects, and not about a literal, a name or a form that is refused?"""
     return error.message.startswith("mismatched input")
@@ -84,7 +92,11 @@ class Reader:
         self.undecided = 0
         self.signed_number = -1
         self.undecided_primary = -1
+        self.starred = -1
         self.depth = 0
+        self._wrong_name: ParseError | None = None
+        self._wrong: RowMergeError | None = None
+        self._refused: RowMergeError | None = None
 
     def deeper(self) -> None:
         """One thing begins within another; who calls this takes one off ``depth`` at its end.
@@ -121,6 +133,7 @@ class Reader:
     def give_up(self, index: int) -> None:
         """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
         self.index = index
+        self._wrong_name = None
         self.restart()
 
     def at(self, *words: str) -> bool:
@@ -179,13 +192,16 @@ class Reader:
             self.note("<identifier>")
             self.fail()
         token = self.take()
-        if token.kind is Kind.BACKQUOTED:
-            self.error("backquoted identifiers are not supported; use double quotes to quote identifiers", token.span)
-        if token.text == '""':
-            self.error("Zero-length delimited identifier not allowed", token.span)
-        if token.kind is Kind.DIGITS_FIRST:
-            self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
+        said = _NO_NAMES.get(token.text if token.text == '""' else token.kind)
+        if said is not None:
+            self._wrong_name = self._wrong_name or ParseError(said).at(token.span)
+            self.check_names()
         return Identifier(token.name, token.span)
+
+    def check_names(self) -> None:
+        """Refuse what is no name, once it is decided that it is read: what is looked at in advance has other errors first."""
+        if self._wrong_name is not None and not self.undecided:
+            raise self._wrong_name
 
     def at_alias(self) -> bool:
         """Does an alias stand here? LIMIT, OFFSET, FETCH and WINDOW could be names, but not where they begin their clause."""
@@ -249,6 +265,21 @@ class Reader:
         if span is None:
             raise ParseError(message, hint=hint)
         raise ParseError(message, hint=hint).at(span)
+
+    def wrong(self, message: str, span: Span, hint: str | None = None) -> None:
+        """Remember what is wrong with a part that was read; what cannot be read at all is told before."""
+        self._wrong = self._wrong or ParseError(message, hint=hint).at(span)
+
+    def refused(self, error: RowMergeError) -> None:
+        """Remember an error of a statement that can be read: what cannot be read is told before, and what this engine has not after all others."""
+        if self._refused is None or (self._refused.code == "NOT_SUPPORTED" != error.code):
+            self._refused = error
+
+    def check(self) -> None:
+        """Raise what was found while the statement was read."""
+        for error in (self._wrong, self._refused):
+            if error is not None:
+                raise error
 
     def failed_at(self, index: int) -> bool:
         """Is this token the one that nothing expects?"""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.parser.tokens import Token
+    from rowmerge_nb.sql.tree.statements import Identifier
 
 __all__ = ["READERS", "StatementReader", "parse", "parse_expression", "parse_query", "read_type", "split_statements"]
 
@@ -120,6 +121,7 @@ def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool 
         # With the ends of the runs the same is wrong; where nothing is, a run stands where Trino does not take it for one.
         _read(text, read, extended=extended, runs=Runs.ENDS)
         return _read(text, read, extended=extended, runs=Runs.TOKENS)
+    reader.check()
     return found
 
 
@@ -196,8 +198,8 @@ class StatementReader(DefinitionReader):
         self.expect("INTO")
         target = self.target()
         columns = None
-        if self.token.word == "(" and not self.query_follows():
-            columns = self.accept_columns()
+        if self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
+            columns = self._inserted_columns()
         else:
             self.restart()
             self.note("'('")
@@ -206,6 +208,13 @@ class StatementReader(DefinitionReader):
             query = self.query()
         inserted = st.Query(*self.whole(), query)
         return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
+
+    def _inserted_columns(self) -> tuple[Identifier, ...]:
+        """Read the columns of INSERT; a query could begin with the parenthesis as well."""
+        self.index += 1
+        self.note("'('", "'SELECT'", "'TABLE'", "'VALUES'")
+        self.index -= 1
+        return self.accept_columns()
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
@@ -248,6 +257,41 @@ class StatementReader(DefinitionReader):
         if self.token.kind is not Kind.END:
             self.fail()
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
+
+    # -- the session ----------------------------------------------------------------------------------------------
+
+    def _use(self) -> NoReturn:
+        word = self.take()
+        self.identifier()
+        if self.token.word == ".":
+            self.take()
+            self.identifier()
+        self._refuse_read(word)
+
+    def _set(self) -> NoReturn:
+        word = self.take()
+        what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
+        if what == "SESSION":
+            self.note("'AUTHORIZATION'")
+            self.table_name()
+            self.expect("=")
+            self.expression()
+        elif what == "TIME":
+            self.expect("ZONE")
+            if not self.accept("LOCAL"):
+                self.expression()
+        elif what == "ROLE" and not self.accept("ALL", "NONE"):
+            self.identifier()
+        elif what == "PATH":
+            self.identifiers()
+        self._refuse_read(word)
+
+    def _refuse_read(self, word: Token) -> NoReturn:
+        """Refuse a statement that was read, so that what cannot be read is told before."""
+        self.expect_end()
+        self.check()
+        said = f"The statement {word.word} is not supported by this engine"
+        raise ParseError(said, code="NOT_SUPPORTED").at(word.span)
 
     # -- prepared statements --------------------------------------------------------------------------------------
 
@@ -347,6 +391,8 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "PREPARE": StatementReader._prepare,
     "EXECUTE": StatementReader._execute,
     "DEALLOCATE": StatementReader._deallocate,
+    "SET": StatementReader._set,
+    "USE": StatementReader._use,
     "START": StatementReader._start_transaction,
     "COMMIT": StatementReader._commit,
     "ROLLBACK": StatementReader._rollback,

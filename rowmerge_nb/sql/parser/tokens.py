@@ -135,7 +135,7 @@ RESERVED: Final = frozenset(
 
 # Possessive quantifiers (*+) keep what they took: without them a long row of digits is tried in every division.
 _PATTERN: Final = re.compile(
-    r"""(?P<space>\s+|--[^\r\n]*\r?\n?|/\*.*?\*/)
+    r"""(?P<space>[ \r\n\t]+|--[^\r\n]*\r?\n?|/\*.*?\*/)
     |(?P<unicode_string>[uU]&'(?:[^']|'')*')
     |(?P<binary>[xX]'(?:[^']|'')*')
     |(?P<string>'(?:[^']|'')*')
@@ -149,6 +149,7 @@ _PATTERN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
+_BLANKS: Final = " \r\n\t"
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 
@@ -183,7 +184,8 @@ class Token:
 def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
     """Cut a text into tokens, spaces and comments left out; the last one is of kind END.
 
-    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands.
+    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands. A comment that is
+    never closed is none: its two characters are symbols.
 
     Args:
         text: the text.
@@ -220,7 +222,7 @@ class _Tokenizer:
     def _token(self, offset: int) -> int:
         # A comment that is never closed is not looked through to the end of the text again and again.
         unclosed = self.text.startswith("/*", offset) and self.last_close < offset + 2
-        kind, end = (Kind.UNKNOWN, offset + 1) if unclosed else _next(self.text, offset)
+        kind, end = (Kind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
         if kind is None:
             self._pass(offset, end)
             return end
@@ -241,7 +243,7 @@ class _Tokenizer:
             self.line, self.line_start = self.line + newlines, self.text.rindex("\n", offset, end) + 1
 
     def _is_blank(self, offset: int) -> bool:
-        return self.text[offset].isspace() or self.text.startswith(("--", "/*"), offset)
+        return self.text[offset] in _BLANKS or self.text.startswith(("--", "/*"), offset)
 
     # -- runs of literals -------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ __all__ = ["LiteralRun", "find_run", "run_ends"]
 _SHORTEST: Final = 64
 """What has fewer commas is read token by token."""
 _COMMENT: Final = r"--[^\r\n]*+\r?\n?|/\*(?:[^*]|\*(?!/)){0,1000}+\*/"
-_BLANK: Final = rf"(?:\s++|{_COMMENT})*+"
+_BLANK: Final = rf"(?:[ \r\n\t]++|{_COMMENT})*+"
 _DIGITS: Final = r"[0-9](?:_?[0-9])*+"
 _TEXT: Final = r"'[^']*+(?:''[^']*+)*+'"
 _NUMBER: Final = rf"[+-]?+(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?+[0-9]++)?+"

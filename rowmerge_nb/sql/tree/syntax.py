@@ -520,10 +520,12 @@ class GroupingSets:
     Args:
         sets: the sets, each the places of its expressions.
         columns: the places of those expressions that must be columns.
+        distinct: each set counts once.
     """
 
     sets: tuple[tuple[int, ...], ...]
     columns: frozenset[int]
+    distinct: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from proof.engines.backends import EngineUnderTest, Oracle, arrow_table
+from proof.engines.backends import EngineUnderTest, Oracle, arrow_table, trino_class
 from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import InsertAction, MergeStatement, Scenario
@@ -57,7 +57,7 @@ class StoreUnderTest(EngineUnderTest):
                 sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace
             )
         except RowMergeError as error:
-            kind = self._class(error) if self._content(scenario) == before else f"{error.code}, and the table was changed"
+            kind = trino_class(error) if self._content(scenario) == before else f"{error.code}, and the table was changed"
             return Outcome(None, None, frozenset({kind}), str(error))
         after = self._content(scenario)
         columns = [(column.name, column.type) for column in target.columns]

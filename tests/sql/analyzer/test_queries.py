@@ -19,6 +19,8 @@ def _query(sql: str) -> QueryAnalysis:
         ("SELECT p.*, 1 AS one FROM parts p", ["id", "code", "tags", "made", "one"]),
         ("SELECT i, i FROM numbers", ["i", "i"]),
         ("SELECT 1, count(*) FROM numbers", ["_col0", "_col1"]),
+        ("SELECT I, N.S FROM numbers n", ["I", "S"]),
+        ("SELECT CAST(ROW(1) AS row(a integer)).a", ["_col0"]),
         ("TABLE parts", ["id", "code", "tags", "made"]),
         ("VALUES (1, 'a'), (2, NULL)", ["_col0", "_col1"]),
         ("SELECT a.i, b.s FROM numbers a JOIN numbers b ON a.i = b.i", ["i", "s"]),
