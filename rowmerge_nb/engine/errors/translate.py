@@ -197,10 +197,12 @@ def _with_detail(message: str, condition: str, text: str) -> str:
     """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
     if condition == "INVALID_PARAMETER_VALUE":
         pattern = re.search(r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE", text, re.DOTALL)
-        return diagnosis(pattern[1] or pattern[2]) if pattern else message
+        return diagnosis((pattern[1] or pattern[2]).replace(r"\\", "\\")) if pattern else message
     if condition == "INVALID_REGEXP_REPLACE":
         by = re.search(r'replacement = "(.*)" and position = ', text, re.DOTALL)
-        return f"{message}: {by[1]}" if by else message
+        numbers = re.findall(r"(?<!\\)\$(\d)", by[1]) if by else []
+        # Java does not say which group there is none of; the highest there is none of, if of any.
+        return f"{message}: {f'unknown group {max(numbers)}' if numbers else by[1]}" if by else message
     if condition == "DUPLICATED_MAP_KEY":
         key = re.search(r"Duplicate map key (.*?) was found", text)
         return f"Duplicate map keys ({key[1]}) are not allowed" if key else message

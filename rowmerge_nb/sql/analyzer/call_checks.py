@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.functions.formats import FormatError, argument_types
-from rowmerge_nb.sql.functions.regexp_groups import groups
+from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import is_text
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+    from rowmerge_nb.sql.functions.regexp_groups import Group
     from rowmerge_nb.sql.tree import syntax as s
 
 __all__ = ["checked"]
@@ -72,7 +72,7 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
         analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
     number = _number(group)
-    found = groups(pattern.value)
+    found = structure(pattern.value).groups
     if number is None:
         return values
     if number < 0:
@@ -80,10 +80,17 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     if number > len(found):
         said = f"Pattern has {len(found)} groups. Cannot access group {number}"
         analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
-    if number and not found[number - 1]:
-        said = f"{node.name} of a group that need not take part in a match is not supported by this engine"
+    if number and not _is_told(found[number - 1]):
+        said = (
+            f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine"
+        )
         analyzer.refuse(said, node.arguments[2])
     return values
+
+
+def _is_told(group: Group) -> bool:
+    """Can it be told whether the group takes part in a match? Spark has an empty text for one that does not."""
+    return group.certain or not group.may_be_empty
 
 
 def _number(value: e.Typed) -> int | None:
@@ -94,21 +101,25 @@ def _number(value: e.Typed) -> int | None:
 
 
 def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    if len(values) == 3 and all(isinstance(v, e.Constant) and v.value is not None for v in values[1:]):
-        pattern, by = (v.value for v in values[1:] if isinstance(v, e.Constant))
-        assert pattern is not None
-        assert by is not None
-        for escaped, digit, _name in re.findall(r"(\\.)|\$(?:(\d)|\{(\w*)\})", by):
-            if not escaped and digit and int(digit) > len(groups(pattern)):
-                said = f"Illegal replacement sequence: unknown group {digit}"
-                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+    """Spark hands no matches to a lambda: they are told from the text and its pieces."""
+    if len(values) == 3 and isinstance(values[2], e.Function):
+        pattern = values[1]
+        if not (isinstance(pattern, e.Constant) and pattern.value is not None):
+            analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
+        known = structure(pattern.value)
+        if known.may_be_empty or not all(map(_is_told, known.groups)):
+            analyzer.refuse(
+                "regexp_replace by a lambda of a pattern, or an optional group, that may match nothing is not supported by this engine",
+                node,
+            )
     return values
 
 
 def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-    if not values or not is_text(values[0].type):
-        return values
     literal = values[0]
+    if literal.type.base != "varchar":
+        said = f"Type of first argument to format() must be VARCHAR (actual: {literal.type})"
+        analyzer.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
     if not isinstance(literal, e.Constant) or literal.value is None:
         analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
     try:

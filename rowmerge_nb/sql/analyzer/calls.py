@@ -23,7 +23,7 @@ from rowmerge_nb.sql.analyzer.windows import (
 )
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import lambda_parameters, resolve
+from rowmerge_nb.sql.functions.signatures import is_ambiguous, lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -246,6 +246,8 @@ class CallAnalyzer:
         found = resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
+        if is_ambiguous(name, [value.type for value in values]):
+            self.ambiguous(node)
         if found.overload.refusal:
             self.refuse(f"{found.overload} is not supported by this engine: {found.overload.refusal}", node)
         arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
@@ -423,8 +425,10 @@ class CallAnalyzer:
         return e.Apply(value.type, "try", (value,))
 
     def _typeof(self, node: s.Call) -> e.Typed:
-        self._count(node, 1, 1)
-        return e.Constant(VARCHAR, str(self.analyze(node.arguments[0]).type))
+        values = [self.analyze(argument) for argument in node.arguments]
+        if len(values) != 1:
+            self._unexpected(node, [value.type for value in values], "typeof(t) T")
+        return e.Constant(VARCHAR, str(values[0].type))
 
     def _extreme(self, node: s.Call) -> e.Typed:
         values = [self.analyze(argument) for argument in node.arguments]
@@ -442,7 +446,8 @@ class CallAnalyzer:
         values = [self.analyze(argument) for argument in node.arguments]
         kinds = [value.type for value in values]
         if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
-            said = f"There must be two or more {'arguments to concat' if kinds[0].base == 'array' else 'concatenation arguments'}"
+            what = "arguments to concat" if kinds[0].base == "array" else "concatenation arguments"
+            said = f"There must be two or more {what}"
             self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
         bases = {kind.base for kind in kinds if kind != UNKNOWN}
         if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
@@ -453,7 +458,8 @@ class CallAnalyzer:
         """Give the concatenation of analyzed values."""
         kinds = [value.type for value in values]
         arrays = [kind for kind in kinds if kind.base == "array"]
-        if kinds and (set(kinds) == {UNKNOWN} or (arrays and kinds.count(UNKNOWN) == 1 and len(kinds) == 2)):
+        one_is_null = len(kinds) == 2 and kinds.count(UNKNOWN) == 1
+        if set(kinds) <= {UNKNOWN} or (one_is_null and (arrays or Type("varbinary") in kinds)):
             self.ambiguous(node)
         if arrays:
             return self._concat_arrays(node, values)
@@ -465,7 +471,7 @@ class CallAnalyzer:
             return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
         self._concat_refused(node, kinds)
 
-    def ambiguous(self, node: s.Call | s.Step | s.Binary) -> NoReturn:
+    def ambiguous(self, node: s.Expression | s.Step) -> NoReturn:
         """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
         said = "Could not choose a best candidate operator. Explicit type casts must be added."
         hint = "NULL alone has no type: write CAST(NULL AS ...)."
@@ -502,13 +508,16 @@ class CallAnalyzer:
 
     def _json_path(self, node: s.Call) -> e.Typed:
         """JSON_EXTRACT and its kin; their paths are read here."""
-        self._count(node, 2, 2)
-        value, path = (self.analyze(argument) for argument in node.arguments)
-        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, VARCHAR)
-        if not (is_text(value.type) or value.type in {Type("json"), UNKNOWN} or is_text(path.type)):
-            said = f"Unexpected parameters ({value.type}, {path.type}) for function {node.name}. "
-            expected = f"Expected: {node.name}(json, JsonPath), {node.name}(varchar(x), JsonPath)"
-            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.error_span)
+        values = [self.analyze(argument) for argument in node.arguments]
+        kinds = [value.type for value in values]
+        fits = len(kinds) == 2 and kinds[0].base in {"varchar", "json", "unknown"} and (is_text(kinds[1]) or kinds[1] == UNKNOWN)
+        if not fits:
+            self._unexpected(node, kinds, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
+        value, path = values
+        if node.name == "json_extract_scalar" and value.type == UNKNOWN:
+            self.ambiguous(node)
+        scalar = value.type if value.type.base == "varchar" else VARCHAR
+        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, scalar)
         if not isinstance(path, e.Constant):
             self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
         if UNKNOWN in {value.type, path.type} or path.value is None or _is_null(value):
@@ -536,10 +545,9 @@ class CallAnalyzer:
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node.span)
 
-    def _count(self, node: s.Call, low: int, high: int) -> None:
-        if not low <= len(node.arguments) <= high:
-            said = f"Invalid number of arguments for '{node.name}' function"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+    def _unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
+        said = f"Unexpected parameters ({', '.join(map(str, kinds))}) for function {node.name}. Expected: {expected}"
+        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

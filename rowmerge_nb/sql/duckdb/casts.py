@@ -98,7 +98,7 @@ def _words(source: Type, target: Type) -> str:
 
 
 def _writer(source: Type, target: Type) -> Writer:
-    found = _from_text(source, target) if is_text(source) else _from_number(source, target)
+    found = _from_text(target) if is_text(source) else _from_number(source, target)
     if found is None and target.base == "varchar" and not is_zoned(source):
         found = to_text
     if found is None and (source.base in _MOMENTS or is_zoned(source)) and target.base in _MOMENTS and not is_zoned(target):
@@ -112,8 +112,8 @@ def _writer(source: Type, target: Type) -> Writer:
     return found
 
 
-def _from_text(source: Type, target: Type) -> Writer | None:
-    return None if is_zoned(target) else from_text(source, target)
+def _from_text(target: Type) -> Writer | None:
+    return None if is_zoned(target) else from_text(target)
 
 
 def _from_number(source: Type, target: Type) -> Writer | None:

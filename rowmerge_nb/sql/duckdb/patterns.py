@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.duckdb.text import UnprintableError, text_literal
+from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
@@ -231,7 +232,12 @@ def pattern_text(node: e.Apply, text: str) -> str:
     if name not in {"regexp_like", "regexp_extract"} and may_be_empty:
         msg = f"{name} with a pattern that matches an empty text"
         raise UnprintableError(msg)
-    return _FUNCTIONS[name](text, text_literal(written), others, groups)
+    found = _FUNCTIONS[name](text, text_literal(written), others, groups)
+    # A group that takes no part in a match is NULL, and empty there; it was made sure of that such a group is never empty where it does.
+    is_optional = (
+        name == "regexp_extract" and others and others[0] != "0" and not structure(pattern).groups[int(others[0]) - 1].certain
+    )
+    return f"nullif({found}, '')" if is_optional else found
 
 
 def _constant(node: e.Typed) -> str | None:

@@ -415,7 +415,13 @@ class _Printer:
             _check_compared(node.arguments[0].type.parameters[0], node.detail.name, floats=False)
 
         def fill(*texts: str) -> str:
-            return self._filled(template, texts, node.type)
+            written = self._filled(template, texts, node.type)
+            if "{fail:" not in template or len(texts) == 1:
+                return written
+            # NULL gives NULL before anything is checked.
+            known = (isinstance(part, e.Constant) and part.value is not None for part in node.arguments)
+            needed = [f"{text} IS NOT NULL" for text, is_known in zip(texts, known, strict=True) if not is_known]
+            return f"CASE WHEN {' AND '.join(needed)} THEN {written} END" if needed else written
 
         texts = self.all(node.arguments)
         # A lambda is no value that a parameter could stand for.

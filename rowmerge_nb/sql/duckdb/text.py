@@ -33,7 +33,7 @@ _TYPES: Final = {
 }
 _LONG: Final = 200
 """Texts up to this length are repeated."""
-_SIMPLE: Final = re.compile(r'"(?:[^"]|"")+"|\w+')
+_SIMPLE: Final = re.compile(r""""(?:[^"]|"")+"|'(?:[^']|'')*'|\w+""")
 _ISO: Final = {
     "date": r"\d{4}-\d\d-\d\d",
     "time": r"\d\d:\d\d:\d\d\.\d{6}",

@@ -52,10 +52,8 @@ def _checked(tried: str, text: str, message: str) -> str:
 # -- from text --------------------------------------------------------------------------------------------------------
 
 
-def from_text(source: Type, target: Type) -> Writer | None:
+def from_text(target: Type) -> Writer | None:
     """Give what writes casts of text to a type; None where there is nothing that is known to mean the same."""
-    if source.base == "char" and target.base not in {"varchar", "char", "date", "timestamp"}:
-        return None
     return _READERS.get(target.base)
 
 

@@ -10,23 +10,27 @@ ROWS: Final = r"""
 length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT)
 substr(varbinary, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) THEN IF({0} IS NULL, NULL, X'') ELSE substring({0}, {int:1}) END
 substr(varbinary, bigint, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, X'') ELSE substring({0}, {int:1}, {int:2}) END
-lpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE lpad({0}, {int:1}, {2}) END
-rpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE rpad({0}, {int:1}, {2}) END
+lpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE lpad({0}, {padded to}, {2}) END
+rpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE rpad({0}, {padded to}, {2}) END
 reverse(varbinary) -> varbinary | unhex(array_join(reverse(regexp_extract_all(hex({0}), '..', 0)), ''))
 to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8')
 to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8')
-from_utf8(varbinary) -> varchar | make_valid_utf8(CAST({0} AS STRING))
-from_utf8(varbinary, varchar(x)) -> varchar | CASE WHEN char_length({1}) > 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Replacement character string must empty or a single character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN IF({1} IS NULL, NULL, CAST({0} AS STRING)) WHEN hex({0}) RLIKE '^(?:..)*EFBFBD' THEN {fail:NOT_SUPPORTED:from_utf8 of broken text that has the character U+FFFD is not supported by this engine} ELSE replace(make_valid_utf8(CAST({0} AS STRING)), '\uFFFD', {1}) END
+from_utf8(varbinary) -> varchar | IF(is_valid_utf8(CAST({0} AS STRING)), CAST({0} AS STRING), {mended})
+from_utf8(varbinary, varchar(x)) -> varchar | CASE WHEN char_length({1}) > 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Replacement character string must empty or a single character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended 1} END
+from_utf8(varbinary, bigint) -> varchar | CASE WHEN NOT ({1} BETWEEN 0 AND 55295 OR {1} BETWEEN 57344 AND 1114111) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid replacement character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended by number} END
 to_hex(varbinary) -> varchar | hex({0})
 from_hex(varchar(x)) -> varbinary | CASE WHEN octet_length({0}) % 2 = 1 THEN {fail odd} WHEN {0} RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex({0}) END
 from_hex(varbinary) -> varbinary | CASE WHEN octet_length(CAST({0} AS STRING)) % 2 = 1 THEN {fail odd} WHEN CAST({0} AS STRING) RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex(CAST({0} AS STRING)) END
 to_base64(varbinary) -> varchar | {in base 64}
 from_base64(varchar(x)) -> varbinary | IF({0} RLIKE {base64}, unbase64({0}), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
 from_base64(varbinary) -> varbinary | IF(CAST({0} AS STRING) RLIKE {base64}, unbase64(CAST({0} AS STRING)), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
+to_base32(varbinary) -> varchar | array_join(transform(regexp_extract_all(hex({0}), '.{1,10}', 0), h -> rpad(translate(left(lpad(conv(rpad(h, 10, '0'), 16, 32), 8, '0'), CAST(ceil(char_length(h) * 0.8BD) AS INT)), {digits 32}, {letters 32}), 8, '=')), '')
+from_base32(varchar(x)) -> varbinary | {from base 32}
+from_base32(varbinary) -> varbinary | {bytes from base 32}
 to_base64url(varbinary) -> varchar | translate({in base 64}, '+/', '-_')
 from_base64url(varchar(x)) -> varbinary | IF({0} NOT RLIKE '[+/]' AND translate({0}, '-_', '+/') RLIKE {base64}, unbase64(translate({0}, '-_', '+/')), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
 from_base64url(varbinary) -> varbinary | IF(CAST({0} AS STRING) NOT RLIKE '[+/]' AND translate(CAST({0} AS STRING), '-_', '+/') RLIKE {base64}, unbase64(translate(CAST({0} AS STRING), '-_', '+/')), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
-to_big_endian_32(integer) -> varbinary | unhex(right(lpad(hex({0}), 8, '0'), 8))
+to_big_endian_32(integer) -> varbinary | unhex(right(lpad(hex({0}), 16, '0'), 8))
 from_big_endian_32(varbinary) -> integer | IF(octet_length({0}) <> 4, {fail length 4}, CAST(IF(hex({0}) >= '8', CAST(conv(hex({0}), 16, 10) AS BIGINT) - 4294967296, CAST(conv(hex({0}), 16, 10) AS BIGINT)) AS INT))
 to_big_endian_64(bigint) -> varbinary | unhex(lpad(hex({0}), 16, '0'))
 from_big_endian_64(varbinary) -> bigint | IF(octet_length({0}) <> 8, {fail length 8}, CAST(conv(hex({0}), 16, -10) AS BIGINT))
@@ -52,7 +56,53 @@ def _mixed(block: int, digest: str, byte: int) -> str:
     return f"unhex(array_join({mixed}, ''))"
 
 
+_CONTINUED: Final = "[89AB]."
+_VALID: Final = f"[0-7].|(?:C[2-9A-F]|D.){_CONTINUED}|(?:E0[AB]|E[1-9A-CEF][89AB]|ED[89]).{_CONTINUED}|(?:F0[9AB]|F[1-3][89AB]|F48).{_CONTINUED * 2}"
+_BROKEN: Final = "|".join(
+    f"{lead}(?:{_CONTINUED}){{0,{most}}}" for lead, most in (("[CD].", 1), ("E.", 2), ("F[0-7]", 3), ("F[89AB]", 4), ("F[CD]", 5))
+)
+
+
+def _mended(by: str) -> str:
+    """Text of broken bytes: one replacement for each beginning with what continues it, up to the length that it tells.
+
+    Args:
+        by: the replacement's bytes in hexadecimal.
+    """
+    # Two digits of the text are a byte; the pieces of a match end where a byte does.
+    pattern = f"'\\\\G((?:{_VALID})*+)(?:{_BROKEN}|..)'"
+    return f"CAST(unhex(regexp_replace(hex({{0}}), {pattern}, concat('$1', {by}))) AS STRING)"
+
+
+def _from_base_32(text: str, shown: str) -> str:
+    """Decode base 32: eight letters are five bytes; letters at the end that make no whole byte cannot be.
+
+    Args:
+        text: the text.
+        shown: the text as messages name it.
+    """
+    plain, shown = (f"trim(TRAILING '=' FROM {part})" for part in (text, shown))
+    length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + shown + "))}"
+    letter = "{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(regexp_extract(" + shown + ", '[^A-Z2-7]', 0))}"
+    digits = f"translate(b, {_LETTERS_32}, {_DIGITS_32})"
+    block = f"left(lpad(conv(rpad({digits}, 8, '0'), 32, 16), 10, '0'), char_length(b) * 5 div 8 * 2)"
+    return (
+        f"CASE WHEN char_length({plain}) % 8 IN (1, 3, 6) THEN {length} WHEN {plain} RLIKE '[^A-Z2-7]' THEN {letter} "
+        f"ELSE unhex(array_join(transform(regexp_extract_all({plain}, '.{{1,8}}', 0), b -> {block}), '')) END"
+    )
+
+
+_LETTERS_32: Final = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'"
+_DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
+
 FRAGMENTS: Final = {
+    "mended": _mended("'EFBFBD'"),
+    "mended 1": _mended("hex({1})"),
+    "mended by number": _mended("hex(decode(unhex(lpad(hex({1}), 8, '0')), 'UTF-32'))"),
+    "letters 32": _LETTERS_32,
+    "digits 32": _DIGITS_32,
+    "from base 32": _from_base_32("{0}", "$0"),
+    "bytes from base 32": _from_base_32("CAST({0} AS STRING)", "CAST($0 AS STRING)"),
     # Spark breaks lines after 76 characters.
     "in base 64": r"translate(base64({0}), '\r\n', '')",
     "bytes checked": (

@@ -37,7 +37,8 @@ _NOTES: Final = {
     "regexp": "The second argument is the pattern as one of Java's engine: `\\w`, `\\d` and `\\s` are ASCII, `\\b`, the classes of POSIX "
     "(`[[:alpha:]]`) and case are Unicode's, `.` and `$` know `\\n` alone as the end of a line, and characters are whole, as for Trino's engine, Joni. "
     "Classes of POSIX need a pattern that is a literal. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
-    "A group that need not take part in a match is refused: Spark gives empty text for it, Trino NULL.",
+    "A group that need not take part in a match, and may match nothing where it does, is refused: Spark gives empty text for both, Trino NULL for one. "
+    "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
     '`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode made of `$`, `.key`, `."key"`, `.*`, `[*]` and '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
 regexp_like(varchar(x), varchar(y)) -> boolean | regexp_like({0}, {1})
@@ -13,11 +13,17 @@ regexp_extract(varchar(x), varchar(y)) -> varchar(x) | IF(regexp_like({0}, {1}),
 regexp_extract(varchar(x), varchar(y), bigint) -> varchar(x) | IF(regexp_like({0}, {1}), regexp_extract({0}, {1}, {int:2}), NULL)
 regexp_extract_all(varchar(x), varchar(y)) -> array(varchar(x)) | regexp_extract_all({0}, {1}, 0)
 regexp_extract_all(varchar(x), varchar(y), bigint) -> array(varchar(x)) | regexp_extract_all({0}, {1}, {int:2})
-regexp_position(varchar(x), varchar(y)) -> integer | CASE regexp_instr({0}, {1}) WHEN 0 THEN -1 ELSE regexp_instr({0}, {1}) END
-regexp_position(varchar(x), varchar(y), integer) -> integer ! Spark's regular expressions always search from the beginning
-regexp_position(varchar(x), varchar(y), integer, integer) -> integer ! Spark's regular expressions always search from the beginning
+regexp_position(varchar(x), varchar(y)) -> integer | CASE WHEN {0} = '' OR regexp_instr({0}, {1}) = 0 THEN -1 ELSE regexp_instr({0}, {1}) END
+regexp_position(varchar(x), varchar(y), integer) -> integer | CASE WHEN {2} < 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:start position cannot be smaller than 1} WHEN {2} > char_length({0}) OR regexp_instr({0}, {from there}) = 0 THEN -1 ELSE regexp_instr({0}, {from there}) END
+regexp_position(varchar(x), varchar(y), integer, integer) -> integer ! Spark SQL does not tell where the further matches of a pattern are
 regexp_replace(varchar(x), varchar(y)) -> varchar(x) | regexp_replace({0}, {1}, '')
 regexp_replace(varchar(x), varchar(y), varchar(z)) -> regexp replaced | regexp_replace({0}, {1}, {2})
-regexp_replace(varchar(x), varchar(y), function(array(varchar(x)),varchar(x))) -> varchar ! Spark's regular expressions do not hand matches to a lambda
+regexp_replace(varchar(x), varchar(y), function(array(varchar(x)),varchar)) -> varchar | {by lambda}
 regexp_split(varchar(x), varchar(y)) -> array(varchar(x)) | IF(regexp_instr({0}, {1}) = 1 AND regexp_extract({0}, {1}, 0) = '', concat(array(''), split({0}, {1}, -1)), split({0}, {1}, -1))
 """
+
+FRAGMENTS: Final = {
+    # What stands before a match is looked at as well, so that \b and the like know it.
+    "from there": r"concat('(?s:(?<=\\A.{', {2} - 1, ',100000000}))(?:', {1}, ')')",
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -6,60 +6,182 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["diagnosis", "groups", "in_trinos_words"]
+__all__ = ["EXTENDED", "OUTSIDE", "Group", "Structure", "diagnosis", "in_trinos_words", "structure"]
 
-_TOKEN: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?|\]|\(\?<[A-Za-z]\w*>|\(\?|\(|\)|\||[*?]|\{0|.", re.DOTALL)
+OUTSIDE: Final = re.compile(
+    r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
+    | \\(?P<property>[pP]\{\^?[^}]*\})
+    | \\(?P<escaped>.)
+    | (?P<comment>\(\?\#(?:\\.|[^)])*\)?)
+    | (?P<flags>\(\?[a-zA-Z-]*\))
+    | (?P<opening>\((?:\?(?:<?[=!]|<\w+>|>|[a-zA-Z-]*:))?)
+    | (?P<repeated>\{(?P<least>\d+)(?:,\d*)?\}|[*+?])
+    | (?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What a pattern is made of outside of its classes of characters."""
+EXTENDED: Final = re.compile(r"\(\?[a-zA-Z]*x")
+_PLACES: Final = frozenset("bBAZzGkK123456789")
+"""The letters that stand behind a backslash for a place, or for what may be nothing."""
 
 
 @dataclass
-class _Group:
-    """A parenthesis that is open: its own number if it captures, the numbers inside, and whether it has alternatives."""
+class Group:
+    """What is known of a capturing group: it takes part in every match, and it may take no character."""
 
-    number: int | None = None
-    inside: list[int] = field(default_factory=list)
-    alternatives: bool = False
-
-    def uncertain(self) -> list[int]:
-        return self.inside if self.alternatives else []
+    certain: bool = True
+    may_be_empty: bool = False
 
 
-def groups(pattern: str) -> list[bool]:
-    r"""Tell of each capturing group whether it takes part in every match.
+@dataclass
+class _Open:
+    """A parenthesis that is open.
 
-    A group inside of an alternation, or of something that may occur zero times, need not.
-
-    >>> groups(r"(\d+)-(x)?"), groups("(a)|(b)"), groups(r"[(]\((?:a(b))")
-    ([True, False], [False, False], [True])
+    Args:
+        group: the group that it captures.
+        takes: a match of it takes what it matches.
+        inside: the groups in it.
+        alternatives: it has several.
+        all_need: all alternatives before this one need a character.
+        needs: this one does.
     """
-    certain: list[bool] = []
-    opened = [_Group()]
-    closed: list[int] = []
-    classes = 0
-    for match in _TOKEN.finditer(pattern):
-        part = match[0]
-        before, closed = closed, []
-        if part[0] == "[" or (part == "]" and classes):
-            classes += 1 if part[0] == "[" else -1
-        elif classes:
-            continue
-        elif part[0] == "(":
-            captures = part == "(" or part.endswith(">")
-            opened.append(_Group(len(certain) if captures else None))
-            certain += [True] * captures
-        elif part == ")" and len(opened) > 1:
-            group = opened.pop()
-            for number in group.uncertain():
-                certain[number] = False
-            closed = [*([group.number] if group.number is not None else []), *group.inside]
-            opened[-1].inside += closed
-        elif part == "|":
-            opened[-1].alternatives = True
-        elif part in {"*", "?", "{0"}:
-            for number in before:
-                certain[number] = False
-    for number in opened[0].uncertain():
-        certain[number] = False
-    return certain
+
+    group: Group | None = None
+    takes: bool = True
+    inside: list[Group] = field(default_factory=list)
+    alternatives: bool = False
+    all_need: bool = True
+    needs: bool = False
+
+
+class Structure:
+    """The groups of a pattern, told of its parts one by one.
+
+    Attributes:
+        groups: the capturing groups by their numbers.
+    """
+
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self._opened = [_Open()]
+        self._last = self._repeated = False
+        self._closed: list[Group] = []
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the pattern may match nothing."""
+        return not self._needed(self._opened[0])
+
+    @property
+    def inside(self) -> bool:
+        """Whether a parenthesis is open."""
+        return len(self._opened) > 1
+
+    def _needed(self, part: _Open) -> bool:
+        return part.all_need and (part.needs or self._last)
+
+    def atom(self, *, takes: bool = True) -> None:
+        """Tell of what stands for a character, or for a place."""
+        self._opened[-1].needs = self._opened[-1].needs or self._last
+        self._last, self._repeated, self._closed = takes, False, []
+
+    def opening(self, text: str) -> None:
+        """Tell of an opening parenthesis, with what makes it a special one."""
+        self.atom(takes=False)
+        captures = Group() if text == "(" or re.fullmatch(r"\(\?<\w+>", text) else None
+        self.groups += [captures] if captures else []
+        self._opened.append(_Open(captures, takes=not re.fullmatch(r"\(\?<?[=!]", text)))
+
+    def closing(self) -> None:
+        """Tell of a closing parenthesis."""
+        part = self._opened.pop()
+        self._last, self._repeated = self._needed(part) and part.takes, False
+        if part.group is not None:
+            part.group.may_be_empty = not self._last
+        self._closed = [*([part.group] if part.group is not None else []), *part.inside]
+        self._opened[-1].inside += self._closed
+        if part.alternatives:
+            self._uncertain(part.inside)
+
+    def alternative(self) -> None:
+        """Tell of a bar."""
+        part = self._opened[-1]
+        part.all_need, part.needs, part.alternatives = self._needed(part), False, True
+        self._last, self._closed = False, []
+
+    def repeated(self, *, optional: bool) -> None:
+        """Tell how often the last part is there: perhaps not at all."""
+        if not self._repeated and optional:
+            self._last = False
+            self._uncertain(self._closed)
+        self._repeated = True
+
+    def part(self, match: re.Match[str]) -> None:
+        """Tell of what `OUTSIDE` has found."""
+        text = match[0]
+        if match["opening"] is not None:
+            self.opening(text)
+        elif match["repeated"] is not None:
+            self.repeated(optional=text in {"*", "?"} or match["least"] == "0")
+        elif text == ")" and self.inside:
+            self.closing()
+        elif text == "|":
+            self.alternative()
+        elif match["quoted"] is not None:
+            for _ in match["quoted"]:
+                self.atom()
+        elif match["comment"] is None and match["flags"] is None:
+            self.atom(takes=text not in {"^", "$"} and match["escaped"] not in _PLACES)
+
+    def end(self, *, extended: bool) -> None:
+        """Tell that the pattern ends; in an extended one blanks and comments mean nothing, and nothing is known for sure."""
+        if self._opened[0].alternatives:
+            self._uncertain(self._opened[0].inside)
+        if extended:
+            self._opened[0].all_need = False
+            for group in self.groups:
+                group.may_be_empty = True
+
+    @staticmethod
+    def _uncertain(groups: list[Group]) -> None:
+        for group in groups:
+            group.certain = False
+
+
+def structure(pattern: str) -> Structure:
+    r"""Read the groups of a pattern.
+
+    A group inside of an alternation, or of something that may occur zero times, need not take part in a match.
+
+    >>> [group.certain for group in structure(r"(\d+)-(x)?").groups], [group.certain for group in structure("(a)|(b)").groups]
+    ([True, False], [False, False])
+    >>> structure(r"[(]\((?:a(b*))").groups
+    [Group(certain=True, may_be_empty=True)]
+    """
+    found = Structure()
+    place = 0
+    while place < len(pattern):
+        match = OUTSIDE.match(pattern, place)
+        assert match is not None
+        place = match.end()
+        if match[0] == "[":
+            found.atom()
+            place = _behind_class(pattern, place)
+        else:
+            found.part(match)
+    found.end(extended=EXTENDED.search(pattern) is not None)
+    return found
+
+
+def _behind_class(pattern: str, place: int) -> int:
+    """Find the end of a class of characters, which may hold others."""
+    depth = 1
+    for match in re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|\]|.", re.DOTALL).finditer(pattern, place):
+        first = match.start() == place or (match.start() == place + 1 and pattern[place] == "^")
+        depth += match[0].startswith("[") - (match[0] == "]" and not first)
+        if depth == 0:
+            return match.end()
+    return len(pattern)
 
 
 _SAID: Final = {
@@ -73,6 +195,9 @@ _SAID: Final = {
     "unknown extension": "undefined group option",
     "unknown flag": "undefined group option",
     "Unknown inline modifier": "undefined group option",
+    "unexpected end of pattern": "end pattern in group",
+    "bad escape (end of pattern)": "end pattern at escape",
+    "bad character range": "empty range in char class",
     "Dangling meta character '*'": "target of repeat operator is not specified",
     "Dangling meta character '?'": "target of repeat operator is not specified",
     "Dangling meta character '+'": "target of repeat operator is not specified",
@@ -95,9 +220,20 @@ def diagnosis(pattern: str) -> str:
     >>> diagnosis("(a"), diagnosis("[a")
     ('end pattern with unmatched parenthesis', 'premature end of char-class')
     """
+    if r"\k<missing>" in pattern:
+        return "invalid backref number/name"
     try:
         re.compile(pattern)
     except re.error as error:
         # What Python does not know stands behind its words.
-        return _SAID.get(error.msg.partition(" ?")[0], error.msg)
-    return f"invalid pattern: {pattern}"
+        said = re.match(r"bad character range|.*?(?= \?|$)", error.msg)
+        assert said is not None
+        unknown = _PROPERTY.search(pattern)
+        if error.msg.startswith(r"bad escape \p") and unknown:
+            return f"invalid character property name <{unknown[1]}>"
+        return _SAID.get(said[0], error.msg)
+    return "undefined group option" if _OPTION.search(pattern) else f"invalid pattern: {pattern}"
+
+
+_PROPERTY: Final = re.compile(r"\\[pP]\{(?:Is)?(.*?)\}")
+_OPTION: Final = re.compile(r"\(\?[a-zA-Z-]*[^imsx:<=!>)-]")

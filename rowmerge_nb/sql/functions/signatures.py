@@ -14,7 +14,7 @@ from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, ins
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Resolved", "lambda_parameters", "resolve"]
+__all__ = ["Resolved", "is_ambiguous", "lambda_parameters", "resolve"]
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
@@ -50,6 +50,19 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
     return fitting[0] if fitting else None
 
 
+def is_ambiguous(name: str, arguments: Sequence[Type]) -> bool:
+    """Does NULL without a type leave it open whether a function works on text or on bytes, and gives that?
+
+    >>> is_ambiguous("reverse", [UNKNOWN]), is_ambiguous("length", [UNKNOWN])
+    (True, False)
+    """
+    if UNKNOWN not in arguments:
+        return False
+    fitting = [bound for bound in (_bind(overload, arguments) for overload in overloads(name)) if bound is not None]
+    results = {bound.result.base for bound in fitting}
+    return "varbinary" in results and "varchar" in results
+
+
 def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     patterns = list(overload.parameters)
     if overload.variadic and len(arguments) >= len(patterns):
@@ -62,11 +75,18 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     if not all(_match(p, a, variables) for p, a in zip(patterns, arguments, strict=True)):
         return None
     targets = tuple(_substitute(p, variables, a) for p, a in zip(patterns, arguments, strict=True))
-    if not all(can_coerce(a, t) for a, t in zip(arguments, targets, strict=True)):
+    if not all(_reaches(a, t) for a, t in zip(arguments, targets, strict=True)):
         return None
     if not all(is_orderable(variables.get(name, UNKNOWN)) for name in _ordered(overload.constraints)):
         return None
     return Resolved(overload, targets, _result(overload.result, variables, targets))
+
+
+def _reaches(kind: Type, target: Type) -> bool:
+    """Does a type coerce to another? A lambda's does where what it gives does."""
+    if kind.base == "function" and kind.parameters and target.parameters:
+        return can_coerce(kind.parameters[-1], target.parameters[-1])
+    return can_coerce(kind, target)
 
 
 @functools.cache
@@ -114,7 +134,9 @@ def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
     if _LITERAL.fullmatch(pattern):
         if base == "decimal" and is_integer(kind):
             kind = as_decimal(kind)
-        variables[pattern] = kind if kind != UNKNOWN else parse_type(base)
+        # NULL alone is text without a character.
+        nothing = parse_type(base) if base == "decimal" else Type(base, (0,))
+        variables[pattern] = kind if kind != UNKNOWN else nothing
         return kind.base == base or kind == UNKNOWN
     if pattern == "any":
         return kind.base != "function"

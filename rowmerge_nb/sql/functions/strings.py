@@ -33,15 +33,20 @@ ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', 
 rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
 rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
 trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
+~trim(varchar(x), char(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
 trim(char(x), varchar(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
+~trim(char(x), char(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
 ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
+~ltrim(varchar(x), char(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
 ltrim(char(x), varchar(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
+~ltrim(char(x), char(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
 rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
+~rtrim(varchar(x), char(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
 rtrim(char(x), varchar(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
-lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {int:1}, {2}) END
-lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {int:1}, {2}) END
-rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {int:1}, {2}) END
-rpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {int:1}, {2}) END
+~rtrim(char(x), char(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
+lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
+lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
+rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {padded to}, {2}) END
 replace(varchar(x), varchar(y)) -> varchar(x) | replace({0}, {1}, '')
 replace(varchar(x), varchar(y), varchar(z)) -> replaced | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' AND {1} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END
 reverse(varchar(x)) -> varchar(x) | reverse({0})
@@ -52,9 +57,13 @@ split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_
 split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END
 split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END
 split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
+split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail multimap entry} ELSE map_from_entries(transform(array_distinct({pair keys}), k -> named_struct('k', k, 'v', transform(filter({pairs}, p -> p[0] = k), p -> p[1])))) END
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | IF({1} IS NULL, NULL, concat_ws({*}))
 chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
+char2hexint(varchar) -> varchar | hex(encode({0}, 'UTF-16BE'))
+format_number(bigint) -> varchar | {number formatted}
+format_number(double) -> varchar | {double formatted}
 codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
 format(varchar, any...) -> varchar | format_string({*})
 luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
@@ -81,6 +90,18 @@ def _quoted(argument: int) -> str:
 def _in_message(template: str) -> str:
     """Spark SQL as a part of an error's message, where ``$0`` is the first argument."""
     return template.replace("{0}", "$0").replace("{1}", "$1").replace("{2}", "$2")
+
+
+def _shortened(number: str) -> str:
+    """A bigint with a unit: three digits, of what is below zero two decimals always."""
+    branches, value = [], f"CAST({number} AS DOUBLE)"
+    for unit in ("", "K", "M", "B", "T", "Q"):
+        shown = f"format_number({value}, CASE WHEN {value} < 10 THEN '#.##' WHEN {value} < 100 THEN '#.#' ELSE '#' END)"
+        branches.append(
+            f"WHEN abs({value}) < 1000 THEN concat({shown}, '{unit}')" if unit != "Q" else f"ELSE concat({shown}, 'Q')"
+        )
+        value = f"({value} / 1000)"
+    return f"CASE {' '.join(branches)} END"
 
 
 # Letters whose capital is written with several letters, as SS for ß; Trino keeps them, or takes the one capital that there is.
@@ -124,12 +145,23 @@ FRAGMENTS: Final = {
         "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} "
         "WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
     ),
+    # Spark computes what is constant, also where a CASE never comes to it.
+    "padded to": "IF({1} BETWEEN 0 AND 2147483647, {int:1}, 0)",
     "quoted 1": _quoted(1),
     "pairs": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1))",
     "pair keys": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])",
     "fail entry": (
         "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: '"
         f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})'}}"
+    ),
+    "fail multimap entry": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: "
+        f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})}}"
+    ),
+    "number formatted": _shortened("{0}"),
+    "double formatted": _shortened(
+        "CASE WHEN isnan({0}) THEN 0L WHEN {0} >= 9223372036854775808D THEN 9223372036854775807L "
+        "WHEN {0} <= -9223372036854775808D THEN -9223372036854775807L - 1L ELSE CAST({0} AS BIGINT) END"
     ),
     "fail key": (
         "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate keys ("

@@ -28,7 +28,7 @@ AGGREGATES: Final = aggregates.ROWS
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, strings, binary, json, datetime, arrays, maps, aggregates, windows)
+    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, windows)
     for name, part in module.FRAGMENTS.items()
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

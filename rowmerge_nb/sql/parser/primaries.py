@@ -313,20 +313,30 @@ class PrimaryReader(SimpleReader):
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _substring(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(":
+        """``SUBSTRING(a FROM b)``; without FROM it is a function's name."""
+        if self.ahead().word != "(" or not self._has_from(start + 2):
             return None
         self.take()
         self.take()
         arguments = [self.value()]
-        if self.accept("FROM"):
+        self.expect("FROM")
+        arguments.append(self.value())
+        if self.accept("FOR"):
             arguments.append(self.value())
-            if self.accept("FOR"):
-                arguments.append(self.value())
-        else:
-            while self.accept(","):
-                arguments.append(self.expression())
         self.expect(")")
         return s.Call(self.span_from(start), "substr", tuple(arguments))
+
+    def _has_from(self, index: int) -> bool:
+        """Is there a FROM before the comma or the parenthesis that ends what begins at a token?"""
+        depth = 0
+        for place in range(index, len(self.tokens)):
+            word = self.tokens[place].word
+            if depth == 0 and word in {",", ")"}:
+                return False
+            if depth == 0 and word == "FROM":
+                return self.tokens[place - 1].word != "DISTINCT"
+            depth += (word in {"(", "["}) - (word in {")", "]"})
+        return False
 
     def _trim(self, start: int) -> s.Expression:
         self.take()
@@ -457,7 +467,11 @@ class PrimaryReader(SimpleReader):
                 start, name, len(arguments), over=window is not None, distinct=distinct, filtered=condition is not None
             )
         parts = tuple(part.value for part in qualifier)
-        return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
+        span = self.span_from(start)
+        call = s.Call(span, name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
+        if name in _FORMS and not qualifier and (wrong := _wrong_form(call)) is not None:
+            self.error(wrong, span)
+        return call
 
     def _check_form(self, start: int, name: str, count: int, *, over: bool, distinct: bool, filtered: bool) -> None:
         fewest, most, said = _FORMS[name]
@@ -570,6 +584,30 @@ class PrimaryReader(SimpleReader):
         nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
         descending = direction is not None and direction.word == "DESC"
         return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
+
+
+_FORMS: Final = {
+    "if": (2, 3, "Invalid number of arguments for 'if' function"),
+    "nullif": (2, 2, "Invalid number of arguments for 'nullif' function"),
+    "coalesce": (2, None, "The 'coalesce' function must have at least two arguments"),
+    "try": (1, 1, "The 'try' function must have exactly one argument"),
+    "format": (2, None, "The 'format' function must have at least two arguments"),
+}
+"""What is written as a function and is a part of the grammar: how many arguments it takes at least and at most, and what is said of others."""
+
+
+def _wrong_form(call: s.Call) -> str | None:
+    """Say what makes a call of one of these wrong, whatever its arguments are."""
+    least, most, said = _FORMS[call.name]
+    if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
+        return said
+    parts = {
+        "OVER clause": call.window is not None,
+        "DISTINCT": call.distinct,
+        "Null treatment clause": call.nulls is not None,
+        "FILTER": call.filter is not None,
+    }
+    return next((f"{part} not valid for '{call.name}' function" for part, is_there in parts.items() if is_there), None)
 
 
 SPECIAL: Final = {

@@ -8,12 +8,16 @@ halves of a character beyond the first 65536.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.text import fail
+from rowmerge_nb.sql.functions.regexp_groups import EXTENDED, OUTSIDE, Structure, structure
+from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed import expressions as e
 
-__all__ = ["FLAGS", "WHOLE", "java_pattern", "pattern_text"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["FLAGS", "WHOLE", "java_pattern", "pattern_text", "replaced_by_lambda", "with_missing"]
 
 FLAGS: Final = "(?ud)"
 WHOLE: Final = r"(?![\x{DC00}-\x{DFFF}])"
@@ -36,25 +40,15 @@ _POSIX: Final = {
     "word": rf"{_ALPHABETIC}\p{{M}}\p{{Nd}}\p{{Pc}}",
     "xdigit": "0-9A-Fa-f",
 }
-_OUTSIDE: Final = re.compile(
-    r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
-    | \\(?P<property>[pP]\{\^?[^}]*\})
-    | \\(?P<escaped>.)
-    | (?P<comment>\(\?\#(?:\\.|[^)])*\)?)
-    | (?P<flags>\(\?[a-zA-Z-]*\))
-    | (?P<opening>\((?:\?(?:<?[=!]|<\w+>|>|[a-zA-Z-]*:))?)
-    | (?P<repeated>\{(?P<least>\d+)(?:,\d*)?\}|[*+?])
-    | (?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
 _INSIDE: Final = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\\(?P<property>[pP]\{\^?[^}]*\})|\\(?P<escaped>.)|\[:(?P<posix>\^?[a-z]+):\]|(?P<other>.)",
     re.DOTALL,
 )
 _KNOWN_ESCAPES: Final = frozenset("wWdDsStnrfaexucAZzGkpP0123456789")
 """The letters that mean the same behind a backslash in both engines; to Joni others are themselves."""
+_OCTAL: Final = re.compile("[0-7]{0,2}")
+_HEXADECIMAL: Final = re.compile("[0-9A-Fa-f]{0,2}")
 _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
-_EXTENDED: Final = re.compile(r"\(\?[a-zA-Z]*x")
 
 
 class _Reader:
@@ -64,80 +58,60 @@ class _Reader:
         self.pattern = pattern
         self.place = 0
         self.written: list[str] = []
-        # Per open group whether all alternatives so far need a character, whether this one does, and whether a match of it takes what it matches.
-        self.groups: list[list[bool]] = [[True, False, True]]
-        self.last = False
-        self.was_repeated = False
+        self.structure = Structure()
+        self.captured = len(structure(pattern).groups)
         self.has_lines = _LINES.search(pattern) is not None
 
     def read(self) -> tuple[str, bool]:
         """Give the pattern for Java, and whether it may match nothing."""
         while self.place < len(self.pattern):
             if self.pattern[self.place] == "[":
-                self.atom(self.character_class())
+                self.written.append(self.character_class())
+                self.structure.atom()
                 continue
-            match = _OUTSIDE.match(self.pattern, self.place)
+            match = OUTSIDE.match(self.pattern, self.place)
             assert match is not None
             self.place = match.end()
-            self.token(match)
-        needed, this, _ = self.groups[0]
-        return "".join(self.written), not (needed and (this or self.last))
+            self.structure.part(match)
+            self.written.append(self.token(match))
+        return "".join(self.written), self.structure.may_be_empty
 
-    def atom(self, text: str, *, takes: bool = True) -> None:
-        """Write what stands for a character, or for a place."""
-        self.written.append(text)
-        self.groups[-1][1] = self.groups[-1][1] or self.last
-        self.last, self.was_repeated = takes, False
-
-    def token(self, match: re.Match[str]) -> None:
+    def token(self, match: re.Match[str]) -> str:
         found = match[0]
         if match["quoted"] is not None:
-            for character in match["quoted"]:
-                self.atom(_plain(character))
-        elif match["property"] is not None:
-            self.atom(_property(match["property"]))
-        elif match["escaped"] is not None:
-            self.escaped(match["escaped"])
-        elif match["comment"] is not None:
-            return
-        elif match["flags"] is not None:
-            self.written.append(_flags(found))
-        elif match["opening"] is not None:
-            self.atom(_flags(found) if found.endswith(":") else found, takes=False)
-            self.groups.append([True, False, not re.fullmatch(r"\(\?<?[=!]", found)])
-        elif match["repeated"] is not None:
-            self.written.append(found)
-            if not self.was_repeated and (found in {"*", "?"} or match["least"] == "0"):
-                self.last = False
-            self.was_repeated = True
-        else:
-            self.other(found)
-
-    def escaped(self, letter: str) -> None:
-        if letter in "bB":
-            self.atom(rf"(?U:\{letter})", takes=False)
-        elif letter == "v":
-            self.atom(r"\x0B")
-        elif letter.isalnum() and letter not in _KNOWN_ESCAPES:
-            self.atom(letter)
-        else:
-            self.atom(f"\\{letter}", takes=letter not in "AZzGk123456789")
-
-    def other(self, found: str) -> None:
-        if found == "|":
-            self.written.append(found)
-            group = self.groups[-1]
-            group[0], group[1], self.last = group[0] and (group[1] or self.last), False, False
-        elif found == ")" and len(self.groups) > 1:
-            needed, this, takes = self.groups.pop()
-            self.written.append(found)
-            self.last, self.was_repeated = needed and (this or self.last) and takes, False
-        elif found in "^$":
+            return "".join(map(_plain, match["quoted"]))
+        if match["property"] is not None:
+            return _property(match["property"])
+        if match["escaped"] is not None:
+            return self.escaped(match["escaped"])
+        if match["comment"] is not None:
+            return ""
+        if match["flags"] is not None or (match["opening"] is not None and found.endswith(":")):
+            return _flags(found)
+        if found == "^" and self.has_lines:
             # With (?m) Java finds no line in an empty text; without it this is the same.
-            self.atom(r"(?:\A|^)" if found == "^" and self.has_lines else found, takes=False)
-        else:
-            # A brace that counts nothing is itself.
-            self.atom(r"\{" if found == "{" else found)
+            return r"(?:\A|^)"
+        # A brace that counts nothing is itself.
+        return r"\{" if found == "{" else found
+
+    def escaped(self, letter: str) -> str:
+        if letter in "bB":
+            return rf"(?U:\{letter})"
+        if letter == "v":
+            return r"\x0B"
+        if letter == "x":
+            digits = _HEXADECIMAL.match(self.pattern, self.place)
+            assert digits is not None
+            self.place = digits.end()
+            return rf"\x{{{digits[0] or 0}}}"
+        if letter == "0":
+            digits = _OCTAL.match(self.pattern, self.place)
+            assert digits is not None
+            self.place = digits.end()
+            return rf"\x{{{int(digits[0] or '0', 8):x}}}"
+        if letter.isdecimal() and int(letter) > self.captured:
+            return r"\k<missing>"
+        return letter if letter.isalnum() and letter not in _KNOWN_ESCAPES else f"\\{letter}"
 
     def character_class(self) -> str:
         """Read a class of characters, and those within it."""
@@ -198,7 +172,8 @@ def _property(found: str) -> str:
     known = re.sub(r"[ _-]", "", name).lower()
     if known in _POSIX:
         return _set(f"{'^' if negated else ''}{known}")
-    prefix = "" if len(name) <= 2 or re.match("(?i)is|in", name) else "Is"
+    # Those that begin with Is are Java's alone: twice it is none of Java's either.
+    prefix = "" if len(name) <= 2 or re.match("(?i)in|java", name) else "Is"
     return rf"\{'P' if negated else 'p'}{{{prefix}{name}}}"
 
 
@@ -215,7 +190,7 @@ def java_pattern(pattern: str) -> str:
     >>> java_pattern("a*")
     '(?ud)(?![\\x{DC00}-\\x{DFFF}])(?:a*)'
     """
-    if _EXTENDED.search(pattern):
+    if EXTENDED.search(pattern):
         return f"{FLAGS}{pattern}"
     written, may_be_empty = _Reader(pattern).read()
     return f"{FLAGS}{WHOLE}(?:{written})" if may_be_empty else f"{FLAGS}{written}"
@@ -235,3 +210,46 @@ def pattern_text(node: e.Typed, text: str) -> str:
     bounded = rf"regexp_replace({ended}, '(?s)\\G((?:[^\\\\]|\\\\[^bB])*+)(\\\\[bB])', '$1(?U:$2)')"
     posix = fail("NOT_SUPPORTED", "'The classes of POSIX in a pattern that is no literal are not supported by this engine'")
     return f"IF(instr({text}, '[:') > 0, {posix}, concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {bounded}, ')'))"
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+
+def with_missing(node: e.Apply, text: str) -> str:
+    """Write what a group has matched: NULL where it took no part in the match, for which Spark has an empty text.
+
+    Args:
+        node: the call of REGEXP_EXTRACT or REGEXP_EXTRACT_ALL with a group.
+        text: what Spark gives.
+    """
+    pattern, group = node.arguments[1:]
+    while isinstance(group, e.Apply) and group.name == "cast":
+        (group,) = group.arguments
+    number = int(group.value or 0) if isinstance(group, e.Constant) else 0
+    if not isinstance(pattern, e.Constant) or pattern.value is None or number < 1:
+        return text
+    if structure(pattern.value).groups[number - 1].certain:
+        return text
+    return f"transform({text}, `$g` -> nullif(`$g`, ''))" if node.type.base == "array" else f"nullif({text}, '')"
+
+
+def replaced_by_lambda(pattern: str, texts: Sequence[str]) -> str:
+    """Write REGEXP_REPLACE by a lambda, of a pattern that matches no empty text, whose groups do not either or take part in every match.
+
+    Args:
+        pattern: the pattern as it was written.
+        texts: the text, the pattern for Java and the lambda, as Spark SQL.
+    """
+    text, regex, function = texts
+
+    def write(value: str) -> str:
+        found = [f"regexp_extract_all({value}, {regex}, {number})" for number in range(1, len(structure(pattern).groups) + 1)]
+        parts = [
+            f"{part}[`$i` - 1]" if group.certain else f"nullif({part}[`$i` - 1], '')"
+            for part, group in zip(found, structure(pattern).groups, strict=True)
+        ]
+        made = f"transform(array(array({', '.join(parts)})), {function})[0]"
+        pieces = f"transform(split({value}, {regex}, -1), (`$p`, `$i`) -> IF(`$i` = 0, `$p`, concat({made}, `$p`)))"
+        return f"transform(array({pieces}), `$t` -> IF(exists(`$t`, `$p` -> `$p` IS NULL), NULL, array_join(`$t`, '')))[0]"
+
+    return once(write, text)

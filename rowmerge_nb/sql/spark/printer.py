@@ -21,14 +21,14 @@ from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
-from rowmerge_nb.sql.spark.patterns import pattern_text
+from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.functions.overloads import Overload
 
@@ -36,6 +36,9 @@ __all__ = ["print_spark", "sort_keys"]
 
 _SHORT: Final = 1_000
 """Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
+_EXTRACTING: Final = frozenset({"regexp_extract", "regexp_extract_all"})
+_TAKING_NULL: Final = frozenset({"repeat"})
+"""Functions with checks that take NULL for a value."""
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
@@ -250,12 +253,27 @@ class _Printer:
         overload: Overload = node.detail
         texts = self.all(node.arguments)
         if overload.name.startswith("regexp_"):
-            texts[1] = pattern_text(node.arguments[1], texts[1])
+            pattern = node.arguments[1]
+            texts[1] = pattern_text(pattern, texts[1])
+            if isinstance(node.arguments[-1], e.Function):
+                assert isinstance(pattern, e.Constant)
+                assert pattern.value is not None
+                return replaced_by_lambda(pattern.value, texts)
         if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
-        return once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
+        written = once(lambda *values: self._known(node, self._fill(overload.spark, list(values), node.type), values), *texts)
+        return with_missing(node, written) if overload.name in _EXTRACTING and len(texts) == 3 else written
+
+    @staticmethod
+    def _known(node: e.Apply, written: str, texts: Sequence[str]) -> str:
+        """A call with checks: NULL for NULL, before anything is checked."""
+        if "{fail:" not in node.detail.spark or len(texts) == 1 or node.detail.name in _TAKING_NULL:
+            return written
+        known = (isinstance(argument, e.Constant) and argument.value is not None for argument in node.arguments)
+        holes = [f"{text} IS NULL" for text, is_known in zip(texts, known, strict=True) if not is_known]
+        return f"IF({' OR '.join(holes)}, NULL, {written})" if holes else written
 
     def written(self, node: e.Apply) -> str:
         write = partial(_WRITTEN[node.detail.name], node)

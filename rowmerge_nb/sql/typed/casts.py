@@ -42,7 +42,7 @@ _TARGETS: Final = {
     "boolean": _NUMBERS | {"boolean", "varchar", "json"},
     **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
     "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
-    "char": _MOMENTS | {"varchar", "char"},
+    "char": frozenset({"varchar", "char"}),
     "varbinary": frozenset({"uuid"}),
     "date": _MOMENTS | {"varchar", "json"},
     "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),

@@ -47,7 +47,7 @@ CASTS = {
     "d": "b tsilnrd vw j",
     "v": "b tsilnrd vwc x DTSZ u j",
     "w": "b tsilnrd vwc x DTSZ u j",
-    "c": "vwc DSZ",
+    "c": "vwc",
     "x": "x u",
     "D": "vw DSZ j",
     "T": "vw TSZ",
