@@ -29,14 +29,6 @@ _FIELDS: Final = (
     *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
 )
 """What EXTRACT takes."""
-_FORMS: Final = {
-    "coalesce": (2, None, "The 'coalesce' function must have at least two arguments"),
-    "format": (2, None, "The 'format' function must have at least two arguments"),
-    "if": (2, 3, "Invalid number of arguments for 'if' function"),
-    "nullif": (2, 2, "Invalid number of arguments for 'nullif' function"),
-    "try": (1, 1, "The 'try' function must have exactly one argument"),
-}
-"""Functions that are none: how many arguments each has at least and at most, and what is said of others."""
 _NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -462,24 +454,12 @@ class PrimaryReader(SimpleReader):
         nulls = self._null_treatment()
         self.note("'OVER'")
         window = self._over()
-        if not qualifier and name in _FORMS:
-            self._check_form(
-                start, name, len(arguments), over=window is not None, distinct=distinct, filtered=condition is not None
-            )
         parts = tuple(part.value for part in qualifier)
         span = self.span_from(start)
         call = s.Call(span, name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
         if name in _FORMS and not qualifier and (wrong := _wrong_form(call)) is not None:
-            self.error(wrong, span)
+            self.wrong(wrong, span)
         return call
-
-    def _check_form(self, start: int, name: str, count: int, *, over: bool, distinct: bool, filtered: bool) -> None:
-        fewest, most, said = _FORMS[name]
-        if count < fewest or (most is not None and count > most):
-            self.wrong(said, self.span_from(start))
-        for what, given in (("OVER clause", over), ("DISTINCT", distinct), ("FILTER", filtered)):
-            if given:
-                self.wrong(f"{what} not valid for '{name}' function", self.span_from(start))
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")
