@@ -9,12 +9,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.json_constructors import json_constructor
-from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal, moment_constant, typed_literal
+from rowmerge_nb.sql.analyzer.literals import (
+    decimal_literal,
+    far_moment,
+    interval_literal,
+    interval_refusal,
+    is_long_interval,
+    moment_constant,
+    typed_literal,
+)
 from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
@@ -28,6 +36,7 @@ from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
+    MAX_PRECISION,
     arithmetic_type,
     as_decimal,
     can_coerce,
@@ -52,9 +61,6 @@ __all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
-_EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
-
-
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
 _EXTRACTED_FROM: Final = {
@@ -212,6 +218,10 @@ class ExpressionAnalyzer(CallAnalyzer):
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
         if found is None:
+            far = far_moment(node.type, node.value)
+            if far is not None:
+                # Python has no value for it, but the cast of its text has one.
+                return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
             if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
                 self.refuse("The type time with time zone is not supported by this engine", node)
             said = f"'{node.value}' is not a valid {node.type.upper()} literal"
@@ -221,7 +231,9 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _interval(self, node: s.Interval) -> e.Typed:
         found = interval_literal(node)
         if found is None:
-            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid INTERVAL literal", node.span)
+            self.context.error("INVALID_LITERAL", interval_refusal(node), node.span)
+        if is_long_interval(found):
+            self.refuse("An interval of more than 106751991 days is not supported by this engine: it counts microseconds", node)
         return found
 
     def _special(self, node: s.Special) -> e.Typed:
@@ -282,12 +294,21 @@ class ExpressionAnalyzer(CallAnalyzer):
         if UNKNOWN in {left.type, right.type}:
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
+            self._check_scale(node, left.type, right.type)
             left, right = self._alike(left, right, result)
         elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
             left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
         elif node.operator in "*/":
             left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
+        """A product has the decimals of both factors."""
+        if node.operator == "*" and left.base == right.base == "decimal":
+            scale = left.parameters[1] + right.parameters[1]
+            if scale > MAX_PRECISION:
+                said = f"DECIMAL scale must be in range [0, precision ({MAX_PRECISION})]: {scale}"
+                self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
 
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
         """What an interval is multiplied with or divided by: bigint or double."""
@@ -368,7 +389,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.value), self.analyze(node.right)
         common = common_type(left.type, right.type)
         if common is None:
-            said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
+            said = f"Cannot check if {left.type} is identical to {right.type}"
             self.context.error("TYPE_MISMATCH", said, node.error_span)
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
@@ -427,9 +448,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
 
     def _extract(self, node: s.Extract) -> e.Typed:
-        name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
-        if name not in _FIELDS:
-            self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
+        name = node.field.value
         value = self.analyze(node.value)
         if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
             said = f"Cannot extract {node.field.text.upper()} from {value.type}"
@@ -518,28 +537,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
         self.context.error("TYPE_MISMATCH", said, span)
 
-
-_FIELDS: Final = frozenset(
-    [
-        "year",
-        "quarter",
-        "month",
-        "week",
-        "day",
-        "day_of_month",
-        "day_of_week",
-        "dow",
-        "day_of_year",
-        "doy",
-        "year_of_week",
-        "yow",
-        "hour",
-        "minute",
-        "second",
-        "timezone_hour",
-        "timezone_minute",
-    ]
-)
 
 _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
     s.Name: ExpressionAnalyzer._name,

@@ -220,6 +220,10 @@ class PrimaryReader(SimpleReader):
         self.expect("FROM")
         value = self.value()
         self.expect(")")
+        if field.value.upper() not in s.EXTRACT_FIELDS:
+            self.error(
+                f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(s.EXTRACT_FIELDS)}", self.span_from(start)
+            )
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:
