@@ -209,7 +209,7 @@ class CallAnalyzer:
             if isinstance(argument, s.Lambda):
                 kinds = lambda_parameters(node.name, [v.type for v in values], index)
                 if kinds is None:
-                    self._not_found(node.name, values, node)
+                    self.not_found(node.name, values, node)
                 values[index] = self._lambda(argument, kinds)
                 if node.name == "reduce" and index == 2:
                     self._widen(values, argument, kinds)
@@ -245,7 +245,7 @@ class CallAnalyzer:
             return special
         found = resolve(name, [value.type for value in values])
         if found is None:
-            self._not_found(name, values, node)
+            self.not_found(name, values, node)
         if is_ambiguous(name, [value.type for value in values]):
             self.ambiguous(node)
         if found.overload.refusal:
@@ -260,16 +260,18 @@ class CallAnalyzer:
         # NULL of no type alone has no form in Spark's functions of arrays and maps.
         return self.coerce(value, without_unknown(kind) if kind != UNKNOWN else kind)
 
-    def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+    def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        """Refuse a call for which there is no function of its name and its arguments' types."""
         if name in REFUSED:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
-        if not f.overloads(name):
+        expected = f.signatures(name)
+        if not expected:
             hint = did_you_mean(name, (*f.known(), *_FORMS))
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
-        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
+        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
@@ -345,7 +347,7 @@ class CallAnalyzer:
             self.check_reflected(value, node, f"the aggregate {node.name}")
         found = resolve(node.name, [value.type for value in values])
         if found is None:
-            self._not_found(node.name, values, node)
+            self.not_found(node.name, values, node)
         arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
 
@@ -520,7 +522,7 @@ class CallAnalyzer:
         result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, scalar)
         if not isinstance(path, e.Constant):
             self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
-        if UNKNOWN in {value.type, path.type} or path.value is None or _is_null(value):
+        if UNKNOWN in {value.type, path.type} or path.value is None or e.is_null(value):
             return e.Constant(result, None)
         try:
             tokens = path_tokens(path.value)
@@ -560,13 +562,6 @@ def _joined(kinds: Sequence[Type]) -> Type:
 def _part_of(joined: Type, kind: Type) -> Type:
     """Give the type in which text becomes a part of joined text: of char all parts are char."""
     return Type("char", kind.parameters) if joined.base == "char" else kind
-
-
-def _is_null(value: e.Typed) -> bool:
-    """Is it NULL, whatever it was cast to?"""
-    while isinstance(value, e.Apply) and value.name == "cast":
-        (value,) = value.arguments
-    return isinstance(value, e.Constant) and value.value is None
 
 
 _SAFE: Final = frozenset(

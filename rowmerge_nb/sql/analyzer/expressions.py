@@ -14,7 +14,15 @@ from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.json_constructors import json_constructor
-from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal, moment_constant, typed_literal
+from rowmerge_nb.sql.analyzer.literals import (
+    decimal_literal,
+    far_moment,
+    interval_literal,
+    interval_refusal,
+    is_long_interval,
+    moment_constant,
+    typed_literal,
+)
 from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
@@ -28,6 +36,7 @@ from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
+    MAX_PRECISION,
     arithmetic_type,
     as_decimal,
     can_coerce,
@@ -54,9 +63,6 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
-_EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
-
-
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
 _EXTRACTED_FROM: Final = {
@@ -224,6 +230,10 @@ class ExpressionAnalyzer(CallAnalyzer):
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
             self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
         if found is None:
+            far = far_moment(node.type, node.value)
+            if far is not None:
+                # Python has no value for it, but the cast of its text has one.
+                return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
             if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
                 self.refuse("The type time with time zone is not supported by this engine", node)
             said = f"'{node.value}' is not a valid {node.type.upper()} literal"
@@ -233,7 +243,9 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _interval(self, node: s.Interval) -> e.Typed:
         found = interval_literal(node)
         if found is None:
-            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid INTERVAL literal", node.span)
+            self.context.error("INVALID_LITERAL", interval_refusal(node), node.span)
+        if is_long_interval(found):
+            self.refuse("An interval of more than 106751991 days is not supported by this engine: it counts microseconds", node)
         return found
 
     def _special(self, node: s.Special) -> e.Typed:
@@ -297,12 +309,21 @@ class ExpressionAnalyzer(CallAnalyzer):
         if UNKNOWN in {left.type, right.type}:
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
+            self._check_scale(node, left.type, right.type)
             left, right = self._alike(left, right, result)
         elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
             left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
         elif node.operator in "*/":
             left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
+        """A product has the decimals of both factors."""
+        if node.operator == "*" and left.base == right.base == "decimal":
+            scale = left.parameters[1] + right.parameters[1]
+            if scale > MAX_PRECISION:
+                said = f"DECIMAL scale must be in range [0, precision ({MAX_PRECISION})]: {scale}"
+                self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
 
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
         """What an interval is multiplied with or divided by: bigint or double."""
@@ -442,7 +463,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
 
     def _extract(self, node: s.Extract) -> e.Typed:
-        name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
+        name = node.field.value
         value = self.analyze(node.value)
         if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
             said = f"Cannot extract {node.field.text.upper()} from {value.type}"

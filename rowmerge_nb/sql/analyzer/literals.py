@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 import uuid
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
@@ -18,11 +19,27 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.syntax import Interval
 
-__all__ = ["decimal_literal", "interval_literal", "moment_constant", "typed_literal"]
+__all__ = [
+    "decimal_literal",
+    "far_moment",
+    "interval_literal",
+    "interval_refusal",
+    "is_long_interval",
+    "moment_constant",
+    "typed_literal",
+]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
 _TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")
+_DIGITS: Final = r"((?:\d(?:_?\d)*)?)"
+_DECIMAL: Final = re.compile(rf"([+-]?){_DIGITS}(?:\.{_DIGITS})?", re.ASCII)
+_FLOAT: Final = re.compile(
+    r"[\x00-\x20]*([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?[\x00-\x20]*", re.ASCII
+)
+_FAR_DATE: Final = re.compile(r"\s*([+-]?\d{1,9})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
+_YEARS: Final = 400
+"""After so many years the calendar begins anew."""
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
 
 
@@ -32,10 +49,10 @@ def decimal_literal(text: str) -> Constant | None:
     >>> str(decimal_literal("0.125").type), str(decimal_literal("-12.50").type)
     ('decimal(3,3)', 'decimal(4,2)')
     """
-    match = re.fullmatch(r"\s*([+-]?)(\d*)(?:\.(\d*))?\s*", text)
+    match = _DECIMAL.fullmatch(text)
     if match is None or not (match.group(2) or match.group(3)):
         return None
-    whole, fraction = match.group(2).lstrip("0"), match.group(3) or ""
+    whole, fraction = match.group(2).replace("_", "").lstrip("0"), (match.group(3) or "").replace("_", "")
     precision = max(len(whole) + len(fraction), 1)
     if precision > 38:
         return None
@@ -61,7 +78,10 @@ def typed_literal(kind: str, value: str) -> Constant | None:
 
 def _integer(kind: str) -> Callable[[str], Constant]:
     def read(value: str) -> Constant:
-        number = int(value)
+        match = re.fullmatch(r"[\x00-\x20]*([+-]?\d+)[\x00-\x20]*", value)
+        if match is None:
+            raise ValueError(value)
+        number = int(match[1])
         if not -_INTEGERS[kind] <= number < _INTEGERS[kind]:
             raise ValueError(value)
         return Constant(Type("integer" if kind == "int" else kind), str(number))
@@ -101,6 +121,33 @@ def _json(value: str) -> Constant:
     return Constant(JSON, value)
 
 
+def _uuid(value: str) -> Constant:
+    found = uuid.UUID(value)
+    if str(found) != value.lower():
+        raise ValueError(value)
+    return Constant(UUID, str(found))
+
+
+def far_moment(kind: str, value: str) -> Type | None:
+    """Give the type of a DATE or TIMESTAMP literal that Python has no value for; None of all others.
+
+    >>> str(far_moment("date", "12024-02-29")), far_moment("date", "12023-02-29"), far_moment("date", "2024-02-29")
+    ('date', None, None)
+    """
+    match = (_FAR_DATE if kind == "date" else _TIMESTAMP).fullmatch(value if kind == "date" else value.rstrip())
+    if kind not in {"date", "timestamp"} or match is None or dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR:
+        return None
+    clock, zone = match.groups()[3:] if kind == "timestamp" else (None, None)
+    try:
+        dt.date(_YEARS + int(match[1]) % _YEARS, int(match[2]), int(match[3]))
+        _, precision = _clock(clock) if clock else (0, 0)
+    except ValueError:
+        return None
+    if zone and canonical_zone(zone) is None:
+        return None
+    return DATE if kind == "date" else Type("timestamp with time zone" if zone else "timestamp", (precision,))
+
+
 def _clock(text: str) -> tuple[int, int]:
     """Microseconds of a day, rounded half up, and the precision written."""
     match = _TIME.fullmatch(text)
@@ -115,13 +162,13 @@ def _clock(text: str) -> tuple[int, int]:
 
 
 def _time(value: str) -> Constant:
-    micros, precision = _clock(value.strip())
+    micros, precision = _clock(value.rstrip())
     moment = _EPOCH + dt.timedelta(microseconds=micros % 86_400_000_000)
     return Constant(Type("time", (precision,)), moment.strftime("%H:%M:%S.%f"))
 
 
 def _timestamp(value: str) -> Constant:
-    match = _TIMESTAMP.fullmatch(value.strip())
+    match = _TIMESTAMP.fullmatch(value.rstrip())
     if match is None:
         raise ValueError(value)
     year, month, day, clock, zone = match.groups()
@@ -158,7 +205,13 @@ def moment_constant(kind: Type, moment: dt.datetime) -> Constant:
 
 
 def _double(kind: Type) -> Callable[[str], Constant]:
-    return lambda value: Constant(kind, repr(float(value)))
+    def read(value: str) -> Constant:
+        match = _FLOAT.fullmatch(value)
+        if match is None:
+            raise ValueError(value)
+        return Constant(kind, repr(float(match[1])))
+
+    return read
 
 
 _READERS: Final[dict[str, Callable[[str], Constant]]] = {
@@ -172,12 +225,16 @@ _READERS: Final[dict[str, Callable[[str], Constant]]] = {
     "date": _date,
     "time": _time,
     "timestamp": _timestamp,
-    "uuid": lambda value: Constant(UUID, str(uuid.UUID(value))),
+    "varbinary": lambda value: Constant(Type("varbinary"), value.encode().hex().upper()),
+    "uuid": _uuid,
     "json": _json,
 }
 
 LONGEST_INTERVAL: Final = 100
 """Characters; what is longer is no interval, and too long for a number."""
+_LARGEST: Final = 2**31 - 1
+"""What a single number of an interval may be, and all months of one."""
+_MOST_SECONDS: Final = 2**63 // 10**6
 _SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 
@@ -189,48 +246,64 @@ def interval_literal(node: Interval) -> Constant | None:
     >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value
     '14'
     """
-    negative = node.negative != node.value.strip().startswith("-")
-    text = node.value.strip().lstrip("+-")
-    sign = "-" if negative else ""
-    last = node.last or node.first
-    if len(text) > LONGEST_INTERVAL:
+    if len(node.value) > LONGEST_INTERVAL or not _units(node):
         return None
+    text = node.value[1:] if node.value[:1] in {"+", "-"} else node.value
+    sign = "-" if node.negative != node.value.startswith("-") else ""
     if node.first in {"YEAR", "MONTH"}:
-        months = _months(text, node.first, last)
+        months = _months(text, node)
         return None if months is None else Constant(INTERVAL_YEAR, f"{sign}{months}")
-    seconds = _seconds(text, node.first, last)
+    seconds = _seconds(text, _units(node))
     return None if seconds is None else Constant(INTERVAL_DAY, f"{sign}{seconds}")
 
 
-def _months(text: str, first: str, last: str) -> int | None:
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?" if (first, last) == ("YEAR", "MONTH") else r"(\d+)()", text)
-    if match is None or last not in {"YEAR", "MONTH"} or (first, last) == ("MONTH", "YEAR"):
+def interval_refusal(node: Interval) -> str:
+    """Say what is wrong with an interval literal, in Trino's words."""
+    last = node.last if node.last and node.last != node.first else None
+    words = f"{node.first} TO {last}" if last else node.first
+    return f"Invalid INTERVAL {words} value: {node.value}" if _units(node) else f"Invalid interval qualifier: {words}"
+
+
+def is_long_interval(value: Constant) -> bool:
+    """Has an interval more microseconds than Spark counts? Trino counts milliseconds."""
+    return value.type == INTERVAL_DAY and abs(Decimal(value.value or 0)) >= _MOST_SECONDS
+
+
+def _units(node: Interval) -> tuple[str, ...]:
+    """The units from the first to the last; none where they are in no order."""
+    order = ("YEAR", "MONTH") if node.first in {"YEAR", "MONTH"} else _DAY_UNITS
+    last = node.last or node.first
+    return order[order.index(node.first) : order.index(last) + 1] if last in order else ()
+
+
+def _months(text: str, node: Interval) -> int | None:
+    match = re.fullmatch(r"(\d*)(?:-(\d*))?" if len(_units(node)) > 1 else r"(\d*)()", text, re.ASCII)
+    if match is None or any(int(part or 0) > _LARGEST for part in match.groups()):
         return None
-    return int(match.group(1)) * (12 if first == "YEAR" else 1) + int(match.group(2) or 0)
+    months = int(match.group(1) or 0) * (12 if node.first == "YEAR" else 1) + int(match.group(2) or 0)
+    return months if months <= _LARGEST else None
 
 
 _PARTS: Final = {
     "DAY": r"(?P<DAY>\d+)",
     "HOUR": r"(?P<HOUR>\d+)",
     "MINUTE": r"(?P<MINUTE>\d+)",
-    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d+))?",
+    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d*))?",
 }
 
 
-def _seconds(text: str, first: str, last: str) -> str | None:
+def _seconds(text: str, units: tuple[str, ...]) -> str | None:
     """Seconds with the three decimals that an interval has in Trino; units at the end may be left out."""
-    if last not in _DAY_UNITS:
-        return None
-    units = _DAY_UNITS[_DAY_UNITS.index(first) : _DAY_UNITS.index(last) + 1]
-    if not units:
-        return None
     pattern = ""
     for unit in reversed(units):
         separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"
         pattern = f"{separator}{_PARTS[unit]}{pattern}" if unit == units[0] else f"(?:{separator}{_PARTS[unit]}{pattern})?"
-    match = re.fullmatch(pattern, text)
+    match = re.fullmatch(pattern, text or "0", re.ASCII)
     if match is None:
         return None
     found = match.groupdict()
-    total = sum(int(found[unit] or 0) * _SECONDS[unit] for unit in units)
+    numbers = [int(found[unit] or 0) for unit in units]
+    if max(numbers) > _LARGEST:
+        return None
+    total = sum(number * _SECONDS[unit] for unit, number in zip(units, numbers, strict=True))
     return f"{total}.{(found.get('FRACTION') or '')[:3].ljust(3, '0')}000"

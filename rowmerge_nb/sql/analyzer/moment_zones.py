@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.spi.types import BIGINT, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, zoned
-from rowmerge_nb.sql.typed.zones import canonical_zone
+from rowmerge_nb.sql.typed.zones import UNKNOWN_ZONES, canonical_zone
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
@@ -28,13 +28,8 @@ def written(kind: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Ty
     return e.Apply(kind, "written", arguments, e.Written(name, key))
 
 
-def _unknown_to(value: e.Typed, kind: Type) -> e.Typed:
-    return e.Constant(kind, None) if value.type == UNKNOWN else value
-
-
 def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression) -> e.Typed:
     """Make ``value AT TIME ZONE zone``: the same instant, with that zone."""
-    value = _unknown_to(value, Type(_WITH_ZONE, (3,)))
     if value.type.base == "timestamp":
         value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
     if value.type.base == "time":
@@ -42,26 +37,50 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
     if value.type.base != _WITH_ZONE:
         said = f"Type of value must be a time or timestamp with or without time zone (actual {value.type})"
         analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
+    if not _is_zone(zone):
+        analyzer.not_found("at_timezone", [value, zone], node)
     return written(zoned(value.type), "at time zone", value, zone_argument(analyzer, zone, node))
 
 
-def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression) -> e.Typed:
-    """Give the name of a zone: a known one is checked here, another one where it is used."""
+def _is_zone(value: e.Typed) -> bool:
+    return is_text(value.type) or value.type in {UNKNOWN, INTERVAL_DAY}
+
+
+def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone") -> e.Typed:
+    """Give the name of a zone: a known one is checked here, another one where it is used.
+
+    Args:
+        analyzer: knows the statement, for errors.
+        zone: a text, an interval or NULL.
+        node: the call, for places.
+        unknown: what checks a zone that is no constant, and so says what an unknown one is called.
+    """
     if zone.type == INTERVAL_DAY:
         return written(VARCHAR, "zone of interval", zone)
-    if not (is_text(zone.type) or zone.type == UNKNOWN):
-        said = f"Type of time zone must be varchar or interval day to second (actual {zone.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
-            analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"'{zone.value}' is not a valid time zone", node.error_span)
+            code, *said = UNKNOWN_ZONES[unknown]
+            analyzer.context.error(code, zone.value.join(said), node.error_span)
         return e.Constant(VARCHAR, name)
-    return written(VARCHAR, "zone", zone)
+    return written(VARCHAR, unknown, zone)
+
+
+def _is_at_clock(value: e.Typed) -> bool:
+    return value.type == DATE or value.type.base in _MOMENTS
+
+
+def _with_zone(analyzer: CallAnalyzer, value: e.Typed) -> e.Typed:
+    """A date or a timestamp as one with a time zone, which it may be already."""
+    if value.type.base == _WITH_ZONE:
+        return value
+    return analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters or (0,)))
 
 
 def _at_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    return at_time_zone(analyzer, values[0], values[1], node) if len(values) == 2 and values[0].type.base in _MOMENTS else None
+    if len(values) != 2 or not _is_at_clock(values[0]) or not _is_zone(values[1]):
+        return None
+    return at_time_zone(analyzer, _with_zone(analyzer, values[0]), values[1], node)
 
 
 def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -77,16 +96,16 @@ def _from_clock(value: e.Typed, zone: e.Typed) -> e.Typed:
 
 
 def _zone_name(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 1 or values[0].type.base != _WITH_ZONE:
+    if len(values) != 1 or not _is_at_clock(values[0]):
         return None
-    return written(VARCHAR, "timezone", values[0])
+    return written(VARCHAR, "timezone", _with_zone(analyzer, values[0]))
 
 
 def _timezone_part(name: str) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-        if len(values) != 1 or values[0].type.base != _WITH_ZONE:
+        if len(values) != 1 or not (_is_at_clock(values[0]) or values[0].type.base == "time"):
             return None
-        return written(BIGINT, name, values[0])
+        return written(BIGINT, name, _with_zone(analyzer, values[0]))
 
     return make
 

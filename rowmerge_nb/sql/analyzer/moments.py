@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.moment_zones import ZONE_MAKERS, written, zone_argument
 from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_numeric, is_text, is_zoned, zoned
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,13 @@ def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed]
         node: the call, for places.
     """
     maker = _MAKERS.get(name)
-    return maker(analyzer, list(values), node) if maker is not None else None
+    return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
+
+
+def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
+    """Give NULL alone the type that Trino takes it for at its place."""
+    kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
+    return [e.Constant(kind, None) if value.type == UNKNOWN else value for value, kind in zip(values, kinds, strict=False)]
 
 
 def _is_moment(value: e.Typed) -> bool:
@@ -72,32 +78,41 @@ def _clock_function(name: str) -> Maker:
 # -- units ------------------------------------------------------------------------------------------------------------
 
 
-def _fits_unit(value: e.Typed) -> bool:
-    return is_text(value.type) or value.type == UNKNOWN
-
-
 def _is_dated(value: e.Typed) -> bool:
     return value.type.base in _MOMENTS or value.type.base in {"date", "time"}
 
 
+def _is_moved(analyzer: CallAnalyzer, value: e.Typed, node: Expression) -> bool:
+    """Is it what moves by units? NULL alone is of too many types."""
+    if value.type == UNKNOWN:
+        analyzer.ambiguous(node)
+    return _is_dated(value)
+
+
 def _date_trunc(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 2 or not _fits_unit(values[0]) or not _is_dated(values[1]):
+    if len(values) != 2 or not is_text(values[0].type) or not _is_moved(analyzer, values[1], node):
         return None
     unit, value = values
     return written(value.type, "date_trunc", unit, value)
 
 
 def _date_add(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 3 or not _fits_unit(values[0]) or not can_coerce(values[1].type, BIGINT) or not _is_dated(values[2]):
+    if len(values) != 3 or not is_text(values[0].type) or not can_coerce(values[1].type, BIGINT):
+        return None
+    if not _is_moved(analyzer, values[2], node):
         return None
     unit, amount, value = values[0], analyzer.coerce(values[1], BIGINT), values[2]
     return written(value.type, "date_add", unit, amount, value)
 
 
 def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 3 or not _fits_unit(values[0]) or not (_is_dated(values[1]) or _is_dated(values[2])):
+    if len(values) != 3 or not is_text(values[0].type):
         return None
     unit = values[0]
+    if all(value.type == UNKNOWN for value in values[1:]):
+        return e.Constant(BIGINT, None)
+    if not (_is_dated(values[1]) or _is_dated(values[2])):
+        return None
     common = common_type(values[1].type, values[2].type)
     if common is None:
         return None
@@ -120,12 +135,20 @@ def _tokens(
         analyzer.context.error(_CODE, str(error), node.error_span)
 
 
+_OF_ZONES: Final = frozenset({"zone", "zone name", "offset"})
+
+
 def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if len(values) != 2 or values[0].type.base not in {"date", *_MOMENTS} or not is_text(values[1].type):
             return None
+        if e.is_null(values[1]):
+            return e.Constant(VARCHAR, None)
         tokens = _tokens(analyzer, read, values[1], node)
         value = analyzer.coerce(values[0], _MILLISECONDS) if values[0].type == DATE else values[0]
+        if value.type.base == "timestamp" and any(token.field in _OF_ZONES for token in tokens):
+            said = f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does not contain TZ information"
+            analyzer.context.error(_CODE, said, node.error_span)
         if is_zoned(value.type) and any(token.field == "zone name" for token in tokens):
             analyzer.refuse("Names of time zones (z) in a pattern are not supported by this engine: write ZZZ", node)
 
@@ -138,6 +161,8 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, kind: Type) -> M
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if len(values) != 2 or not all(is_text(value.type) for value in values):
             return None
+        if e.is_null(values[1]):
+            return e.Constant(kind, None)
         return written(kind, name, values[0], key=_tokens(analyzer, read, values[1], node))
 
     return make
@@ -167,17 +192,20 @@ def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression)
     if kind.parameters[0] > 6:
         return None
 
-    return written(VARCHAR, "to_iso8601", values[0])
+    # The digits of years have room for twelve characters, and an offset is one of six.
+    decimals = kind.parameters[0] + 1 if kind.parameters[0] else 0
+    longest = 22 + decimals + (6 if kind.base == _WITH_ZONE else 0)
+    return written(varchar_of(longest), "to_iso8601", values[0])
 
 
 def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if not values or not is_numeric(values[0].type) or not can_coerce(values[0].type, Type("double")):
+    if not values or not can_coerce(values[0].type, Type("double")):
         return None
     seconds = analyzer.coerce(values[0], Type("double"))
     if len(values) == 1:
         return written(Type(_WITH_ZONE, (3,)), "from_unixtime", seconds)
-    if len(values) == 2 and is_text(values[1].type):
-        zone = zone_argument(analyzer, values[1], node)
+    if len(values) == 2 and (is_text(values[1].type) or values[1].type == UNKNOWN):
+        zone = zone_argument(analyzer, values[1], node, unknown="unsupported zone")
         return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, zone)
     if len(values) == 3 and all(can_coerce(value.type, BIGINT) for value in values[1:]):
         hours, minutes = (analyzer.coerce(value, BIGINT) for value in values[1:])
@@ -186,6 +214,8 @@ def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
 
 
 def _nanoseconds(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 1 or not (is_exact(values[0].type) or is_text(values[0].type) or values[0].type == UNKNOWN):
+        return None
     analyzer.refuse("Nanoseconds are not supported by this engine: its timestamps have microseconds", node)
 
 
@@ -193,6 +223,16 @@ _CLOCK_FUNCTIONS: Final = (
     *("year", "quarter", "month", "week", "week_of_year", "day", "day_of_month", "day_of_week", "dow", "day_of_year", "doy"),
     *("year_of_week", "yow", "hour", "minute", "second", "millisecond", "last_day_of_month", "date"),
 )
+
+_NULLS: Final[dict[str, tuple[Type, ...]]] = {
+    **dict.fromkeys(("date_format", "format_datetime", "with_timezone"), (_MILLISECONDS, VARCHAR)),
+    **dict.fromkeys(("date_parse", "parse_datetime"), (VARCHAR, VARCHAR)),
+    **dict.fromkeys(("from_iso8601_timestamp", "from_iso8601_date", "date_trunc", "date_diff"), (VARCHAR,)),
+    **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (Type(_WITH_ZONE, (3,)),)),
+    "at_timezone": (Type(_WITH_ZONE, (3,)), VARCHAR),
+    "date_add": (VARCHAR, BIGINT),
+}
+"""What NULL alone is taken for, place by place."""
 
 _MAKERS: Final[dict[str, Maker]] = {
     **ZONE_MAKERS,

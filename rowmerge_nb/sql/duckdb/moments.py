@@ -93,7 +93,7 @@ def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]]
 def _no_unit(unit: e.Constant, texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:
     if unit.value is None:
         return "NULL"
-    said = f"'{unit.value}' is not a valid {'DATE' if kind.base == 'date' else 'TIMESTAMP'} field"
+    said = f"'{unit.value.lower()}' is not a valid {'DATE' if kind.base == 'date' else 'TIMESTAMP'} field"
     given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
     return f"CASE WHEN {given} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(said))} END"
 

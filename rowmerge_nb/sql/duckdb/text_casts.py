@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
 from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.types import precision_of
+from rowmerge_nb.sql.typed.zones import DISTANCE, names_of_zones
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
@@ -30,10 +31,10 @@ _DIGITS: Final = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)"
 _NUMBER: Final = rf"[+-]?{_DIGITS}(?:[eE][+-]?[0-9]+)?"
 _PARTS: Final = r"^([+-]?)([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?$"
 _DATE: Final = r"^([+-]?[0-9]{1,7})-([0-9][0-9]?)-([0-9][0-9]?)$"
-# The zone that may stand at the end is left aside, as Trino does.
+# The zone that may stand at the end is left aside, as Trino does, once it is known for one.
 _MOMENT: Final = (
     r"^([+-]?[0-9]{4,6})-([0-9][0-9]?)-([0-9][0-9]?)"
-    r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r ]*(?:[^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
+    r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r ]*([^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
 )
 _UUID: Final = r"^[0-9A-Fa-f]+(?:-[0-9A-Fa-f]+){4}$"
 _UUID_LENGTH: Final = 36
@@ -157,11 +158,13 @@ def _to_timestamp(text: str, source: Type, target: Type, fail: Callable[..., str
         fraction = f"(({digits} + 5) // 10 * {10 ** (_MICROS - precision)})"
         clock = f"(({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {fraction}"
         within = f"{hour} < 24 AND {minute} < 60 AND {second} < 60"
-        return f"CASE WHEN {within} THEN make_timestamp(epoch_us(CAST({_day(found, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
+        zone = f"{found}['z'] = '' OR regexp_matches({found}['z'], '{DISTANCE}') OR {found}['z'] IN ({names_of_zones()})"
+        return f"CASE WHEN {within} AND ({zone}) THEN make_timestamp(epoch_us(CAST({_day(found, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
 
-    names = ", ".join(f"'{name}'" for name in "ymdhisf")
-    tried = bound(write, f"regexp_extract(trim({text}, '{WHITE}'), '{_MOMENT}', [{names}])")
-    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to timestamp: '", text))
+    names = ", ".join(f"'{name}'" for name in "ymdhisfz")
+    trimmed = f"trim({text}, '{WHITE}')"
+    tried = bound(write, f"regexp_extract({trimmed}, '{_MOMENT}', [{names}])")
+    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to timestamp: '", trimmed))
 
 
 def _to_uuid(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:

@@ -81,7 +81,7 @@ FRAGMENTS: Final = {
     "first zero of 0": "x -> IF(x = 0, filter({0}, y -> y = 0)[0], x)",
     "first zero of both": "x -> IF(x = 0, filter(concat({0}, {1}), y -> y = 0)[0], x)",
     "step millis": (
-        "CAST((extract(DAY FROM {2}) * 86400 + extract(HOUR FROM {2}) * 3600 + extract(MINUTE FROM {2}) * 60 "
+        "CAST((extract(DAY FROM {2}) * 86400L + extract(HOUR FROM {2}) * 3600 + extract(MINUTE FROM {2}) * 60 "
         "+ extract(SECOND FROM {2})) * 1000 AS BIGINT)"
     ),
     "step months": "(extract(YEAR FROM {2}) * 12 + extract(MONTH FROM {2}))",

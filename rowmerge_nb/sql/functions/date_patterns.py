@@ -74,6 +74,7 @@ _COLON: Final = (Token("literal", text=":"),)
 _SPACE: Final = (Token("literal", text=" "),)
 _CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
+_ISO_DATE: Final = "%Y-%m-%d"
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 
 _JODA: Final = {
@@ -108,9 +109,6 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
     """
-    if not pattern:
-        msg = "java.lang.UnsupportedOperationException: Both printing and parsing not supported"
-        raise PatternError(msg)
     tokens: list[Token] = []
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:
@@ -118,6 +116,12 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
             raise PatternError(msg)
         known = _MYSQL.get(letter) or _CLOCK.get(letter)
         tokens += known if letter and known else (Token("literal", text=letter or text),)
+    if not tokens:
+        msg = "Both printing and parsing not supported"
+        raise PatternError(msg)
+    if pattern == _ISO_DATE:
+        # Trino reads this pattern alone in a way of its own, years of more digits with it.
+        tokens[0] = Token("year", 4, most=9)
     return tuple(tokens)
 
 
@@ -131,7 +135,7 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
     [('year', 4), ('literal', 1), ('hour', 2)]
     """
     if not pattern:
-        msg = "Invalid pattern specification"
+        msg = "Invalid pattern specification: Pattern is null or empty"
         raise PatternError(msg)
     parts = re.findall(r"'((?:[^']|'')*)(?:'|$)|(([A-Za-z])\3*)|([^A-Za-z']+)", pattern)
     tokens = []

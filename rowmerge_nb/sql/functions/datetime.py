@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
+__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
 
 ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
@@ -55,7 +55,7 @@ minute(interval day to second) -> bigint | CAST(extract(MINUTE FROM {0}) AS BIGI
 second(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) AS BIGINT)
 millisecond(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) * 1000 % 1000 AS BIGINT)
 to_milliseconds(interval day to second) -> bigint | {milliseconds}
-to_iso8601(date) -> varchar | ltrim('+', CAST({0} AS STRING))
+to_iso8601(date) -> varchar(16) | ltrim('+', CAST({0} AS STRING))
 last_day_of_month(date) -> date | last_day({0})
 last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE))
 date(date) -> date | {0}
@@ -63,16 +63,16 @@ date(timestamp(6)) -> date | CAST({0} AS DATE)
 to_unixtime(timestamp(6)) -> double | (unix_millis(CAST({0} AS TIMESTAMP)) / 1000D + pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000) / 1000000D)
 to_unixtime(timestamp(6) with time zone) -> double | (unix_millis({0}) / 1000D + pmod(unix_micros({0}), 1000) / 1000000D)
 human_readable_seconds(double) -> varchar | CASE WHEN {0} IS NULL THEN NULL WHEN isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0} ELSE {periods} END
-parse_duration(varchar) -> interval day to second | IF({0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0})
+parse_duration(varchar(x)) -> interval day to second | IF({0} IS NULL OR {0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0})
 """
 
 FRAGMENTS: Final = {
     "milliseconds": (
-        "CAST((extract(DAY FROM {0}) * 86400 + extract(HOUR FROM {0}) * 3600 + extract(MINUTE FROM {0}) * 60 "
+        "CAST((extract(DAY FROM {0}) * 86400L + extract(HOUR FROM {0}) * 3600 + extract(MINUTE FROM {0}) * 60 "
         "+ extract(SECOND FROM {0})) * 1000 AS BIGINT)"
     ),
     "periods": (
-        "transform(array(CAST(floor(abs({0}) + 0.5D) AS BIGINT)), s -> IF(s = 0, '0 seconds', array_join(transform(filter(array("
+        "transform(array(IF(abs({0}) < 9.2e18D, CAST(floor(abs({0}) + 0.5D) AS BIGINT), 9223372036854775807L)), s -> IF(s = 0, '0 seconds', array_join(transform(filter(array("
         "named_struct('n', s div 604800, 'u', 'week'), named_struct('n', s % 604800 div 86400, 'u', 'day'), "
         "named_struct('n', s % 86400 div 3600, 'u', 'hour'), named_struct('n', s % 3600 div 60, 'u', 'minute'), "
         "named_struct('n', s % 60, 'u', 'second')), p -> p.n > 0), p -> concat(p.n, ' ', p.u, IF(p.n = 1, '', 's'))), ', ')))[0]"
@@ -85,3 +85,30 @@ FRAGMENTS: Final = {
     "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $0} AS DOUBLE)",
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
+
+
+_STAMPS: Final = ("timestamp(p) with time zone", "timestamp(p)")
+_CLOCKS: Final = ("time(p) with time zone", "time(p)")
+_MOMENTS: Final = ("date", *_CLOCKS, *_STAMPS)
+
+SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("quarter", "week", "week_of_year", "year_of_week", "yow", "last_day_of_month"), ("date", *_STAMPS)),
+    **dict.fromkeys(("day_of_week", "dow", "day_of_year", "doy", "to_iso8601"), ("date", *_STAMPS)),
+    **dict.fromkeys(("year", "month"), ("date", "interval year to month", *_STAMPS)),
+    **dict.fromkeys(("day", "day_of_month"), ("date", "interval day to second", *_STAMPS)),
+    **dict.fromkeys(("hour", "minute", "second", "millisecond"), ("interval day to second", *_CLOCKS, *_STAMPS)),
+    **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (_CLOCKS[0], _STAMPS[0])),
+    "date": (*_STAMPS, "varchar(x)"),
+    "to_unixtime": _STAMPS[:1],
+    "date_trunc": tuple(f"varchar(x), {kind}" for kind in _MOMENTS),
+    "date_add": tuple(f"varchar(x), bigint, {kind}" for kind in _MOMENTS),
+    "date_diff": tuple(f"varchar(x), {kind}, {kind}" for kind in _MOMENTS),
+    **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{kind}, varchar(x)" for kind in _STAMPS)),
+    **dict.fromkeys(("date_parse", "parse_datetime"), ("varchar(x), varchar(y)",)),
+    **dict.fromkeys(("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"), ("varchar(x)",)),
+    "from_unixtime": ("double", "double, bigint, bigint", "double, varchar(x)"),
+    "from_unixtime_nanos": ("bigint", "decimal(p,s)"),
+    "at_timezone": tuple(f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")),
+    "with_timezone": ("timestamp(p), varchar(x)",),
+}
+"""The parameters that Trino lists in its errors, of functions whose rows are not Trino's signatures one by one."""

@@ -92,6 +92,7 @@ pi() -> double | pi()
 e() -> double | e()
 nan() -> double | {nan}
 infinity() -> double | {inf}
+is_nan(real) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
 is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
 is_infinite(double) -> boolean | (abs({0}) = {inf})
 is_finite(double) -> boolean | (abs({0}) < {inf})
@@ -122,18 +123,18 @@ bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
 bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
 bitwise_xor(bigint, bigint) -> bigint | ({0} ^ {1})
 bitwise_not(bigint) -> bigint | (~{0})
-bitwise_left_shift(tinyint, bigint) -> tinyint | IF({1} >= 64, {0} * 0Y, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 56), 56) AS TINYINT))
-bitwise_right_shift(tinyint, bigint) -> tinyint | CASE WHEN {1} >= 64 THEN {0} * 0Y WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {int:1}) AS TINYINT) END
-bitwise_right_shift_arithmetic(tinyint, bigint) -> tinyint | IF({1} >= 64, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS TINYINT))
-bitwise_left_shift(smallint, bigint) -> smallint | IF({1} >= 64, {0} * 0S, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 48), 48) AS SMALLINT))
-bitwise_right_shift(smallint, bigint) -> smallint | CASE WHEN {1} >= 64 THEN {0} * 0S WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 65535L, {int:1}) AS SMALLINT) END
-bitwise_right_shift_arithmetic(smallint, bigint) -> smallint | IF({1} >= 64, IF({0} >= 0, 0S, IF({0} IS NULL, NULL, -1S)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS SMALLINT))
-bitwise_left_shift(integer, bigint) -> integer | IF({1} >= 64, {0} * 0, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 32), 32) AS INT))
-bitwise_right_shift(integer, bigint) -> integer | CASE WHEN {1} >= 64 THEN {0} * 0 WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 4294967295L, {int:1}) AS INT) END
-bitwise_right_shift_arithmetic(integer, bigint) -> integer | IF({1} >= 64, IF({0} >= 0, 0, IF({0} IS NULL, NULL, -1)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS INT))
-bitwise_left_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftleft({0}, {int:1}))
-bitwise_right_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftrightunsigned({0}, {int:1}))
-bitwise_right_shift_arithmetic(bigint, bigint) -> bigint | IF({1} >= 64, IF({0} >= 0, 0L, IF({0} IS NULL, NULL, -1L)), shiftright({0}, {int:1}))
+bitwise_left_shift(tinyint, integer) -> tinyint | IF({1} >= 64, {0} * 0Y, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {1}), 56), 56) AS TINYINT))
+bitwise_right_shift(tinyint, integer) -> tinyint | CASE WHEN {1} >= 64 THEN {0} * 0Y WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {1}) AS TINYINT) END
+bitwise_right_shift_arithmetic(tinyint, integer) -> tinyint | IF({1} >= 64, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {1}) AS TINYINT))
+bitwise_left_shift(smallint, integer) -> smallint | IF({1} >= 64, {0} * 0S, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {1}), 48), 48) AS SMALLINT))
+bitwise_right_shift(smallint, integer) -> smallint | CASE WHEN {1} >= 64 THEN {0} * 0S WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 65535L, {1}) AS SMALLINT) END
+bitwise_right_shift_arithmetic(smallint, integer) -> smallint | IF({1} >= 64, IF({0} >= 0, 0S, IF({0} IS NULL, NULL, -1S)), CAST(shiftright(CAST({0} AS BIGINT), {1}) AS SMALLINT))
+bitwise_left_shift(integer, integer) -> integer | IF({1} >= 64, {0} * 0, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {1}), 32), 32) AS INT))
+bitwise_right_shift(integer, integer) -> integer | CASE WHEN {1} >= 64 THEN {0} * 0 WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 4294967295L, {1}) AS INT) END
+bitwise_right_shift_arithmetic(integer, integer) -> integer | IF({1} >= 64, IF({0} >= 0, 0, IF({0} IS NULL, NULL, -1)), CAST(shiftright(CAST({0} AS BIGINT), {1}) AS INT))
+bitwise_left_shift(bigint, integer) -> bigint | IF({1} >= 64, {0} * 0L, shiftleft({0}, {1}))
+bitwise_right_shift(bigint, integer) -> bigint | IF({1} >= 64, {0} * 0L, shiftrightunsigned({0}, {1}))
+bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0} >= 0, 0L, IF({0} IS NULL, NULL, -1L)), shiftright({0}, {1}))
 """
 
 FRAGMENTS: Final = {

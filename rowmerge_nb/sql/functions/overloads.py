@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.datetime import SIGNATURES
 from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
 
 if TYPE_CHECKING:
@@ -157,5 +158,11 @@ def known() -> tuple[str, ...]:
 
 
 def signatures(name: str) -> str:
-    """List the signatures of a function as Trino does in its errors."""
+    """List the signatures of a function as Trino does in its errors; there are none of what Trino does not know.
+
+    >>> signatures("to_unixtime")
+    'to_unixtime(timestamp(p) with time zone)'
+    """
+    if name in SIGNATURES:
+        return ", ".join(f"{name}({parameters})" for parameters in SIGNATURES[name])
     return ", ".join(sorted(str(overload) for overload in overloads(name) if not overload.special))

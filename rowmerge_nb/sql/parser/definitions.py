@@ -68,6 +68,8 @@ def read_type(name: s.TypeName) -> Type:
     except ValueError as error:
         code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
+        if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
+            absent = "time with time zone"
         if absent is not None:
             code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
         if "must be in range" in str(error):

@@ -24,11 +24,6 @@ _WORDS: Final = frozenset(
 )
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 """Those that take a precision."""
-_FIELDS: Final = (
-    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAY_OF_MONTH", "DAY_OF_WEEK", "DOW", "DAY_OF_YEAR", "DOY", "YEAR_OF_WEEK"),
-    *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
-)
-"""What EXTRACT takes."""
 _NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -229,8 +224,10 @@ class PrimaryReader(SimpleReader):
         self.expect("FROM")
         value = self.value()
         self.expect(")")
-        if field.value.upper() not in _FIELDS:
-            self.wrong(f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(_FIELDS)}", self.span_from(start))
+        if field.value.upper() not in s.EXTRACT_FIELDS:
+            self.wrong(
+                f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(s.EXTRACT_FIELDS)}", self.span_from(start)
+            )
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:

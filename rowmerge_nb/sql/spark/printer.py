@@ -463,6 +463,18 @@ def _double(_kind: Type, value: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+def _interval(_kind: Type, value: str) -> str:
+    """Days apart: Spark takes twelve digits of seconds."""
+    sign = "-" if value.startswith("-") else ""
+    whole, fraction = value.removeprefix("-").split(".")
+    days, seconds = divmod(int(whole), 86400)
+    return f"make_dt_interval({sign}{days}, 0, 0, {_signed(f'{sign}{seconds}.{fraction}BD')})"
+
+
+def _signed(number: str) -> str:
+    return f"({number})" if number.startswith("-") else number
+
+
 _LONG_RUN: Final = 10
 _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "boolean": lambda _k, v: v,
@@ -476,9 +488,7 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "timestamp with time zone": lambda _k, v: f"TIMESTAMP'{v}'",
     "time": lambda _k, v: f"TIME'{v}'",
     "double": _double,
-    "interval day to second": lambda _k, v: (
-        f"make_dt_interval(0, 0, 0, {v}BD)" if not v.startswith("-") else f"make_dt_interval(0, 0, 0, ({v}BD))"
-    ),
+    "interval day to second": _interval,
     "interval year to month": lambda _k, v: f"make_ym_interval(0, {v})",
 }
 

@@ -15,7 +15,8 @@ __all__ = ["fail", "groups", "once"]
 _LONG = 80
 """Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
 _LONGEST = 1_000_000
-_SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
+_SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+|\(- [\w.]+\)")
+"""Columns, parameters and constants, also negative ones: some functions of Spark want constants that it sees as such."""
 
 
 def once(write: Callable[..., str], *texts: str) -> str:

@@ -7,7 +7,7 @@ grammar has to refuse exactly what Trino refuses, so the reader that checks the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -368,6 +368,13 @@ class AtTimeZone(Expression):
 
     value: Expression
     zone: Expression
+
+
+EXTRACT_FIELDS: Final = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAY_OF_MONTH", "DAY_OF_WEEK", "DOW", "DAY_OF_YEAR", "DOY", "YEAR_OF_WEEK"),
+    *("YOW", "HOUR", "MINUTE", "SECOND", "TIMEZONE_MINUTE", "TIMEZONE_HOUR"),
+)
+"""What EXTRACT takes, in the order in which Trino lists it."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ __all__ = [
     "exchanged",
     "has_subquery",
     "is_deterministic",
+    "is_null",
     "quote",
     "reads",
     "references",
@@ -350,6 +351,13 @@ def text_literal(value: str) -> str:
 
 
 _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
+
+
+def is_null(node: Typed) -> bool:
+    """Is it NULL, whatever it was cast to?"""
+    while isinstance(node, Apply) and node.name == "cast":
+        (node,) = node.arguments
+    return isinstance(node, Constant) and node.value is None
 
 
 def is_deterministic(node: Typed) -> bool:

@@ -281,19 +281,41 @@ def can_coerce(source: Type, target: Type) -> bool:
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
-    """Give the result type of + - * / %, or None where Trino has no such operator.
+    """Give the result type of + - * / %, None where Trino has no such operator, UNKNOWN where NULL leaves open which one it is.
 
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
     'decimal(14,3)'
     """
     if UNKNOWN in {left, right}:
-        left, right = (right, right) if left == UNKNOWN else (left, left)
-        if left == UNKNOWN:
-            return UNKNOWN
+        return _with_null(operator, left, right)
     if is_numeric(left) and is_numeric(right):
         common = _common_number(left, right)
         return _decimal_result(operator, as_decimal(left), as_decimal(right)) if common.base == "decimal" else common
     return _temporal_result(operator, left, right)
+
+
+def _with_null(operator: str, left: Type, right: Type) -> Type | None:
+    """The type of an operation with NULL alone, which may stand for any operand that the operator has beside the other one."""
+    first = left == UNKNOWN
+    kind = right if first else left
+    if kind.base == "decimal":
+        pair = (decimal_of(1), kind) if first else (kind, decimal_of(1))
+        return _decimal_result(operator, *pair)
+    if is_numeric(kind):
+        # NULL may be an interval as well, which is multiplied by bigint or double and divided by double.
+        open_ = (operator == "*" and kind in {BIGINT, DOUBLE}) or (operator == "/" and first and kind == DOUBLE)
+        return UNKNOWN if open_ else kind
+    if kind in (INTERVAL_DAY, INTERVAL_YEAR):
+        found = {"+": UNKNOWN, "-": UNKNOWN if first else kind, "*": kind, "/": None if first else kind}
+        return found.get(operator)
+    if kind.base not in (*_MOMENTS, "time"):
+        return UNKNOWN if kind == UNKNOWN else None
+    if operator == "+":
+        moved = {_moved(kind, interval) for interval in (INTERVAL_DAY, INTERVAL_YEAR)} - {None}
+        return moved.pop() if len(moved) == 1 else UNKNOWN
+    if operator == "-":
+        return INTERVAL_DAY if first else kind if kind == DATE else UNKNOWN
+    return None
 
 
 def exact_precision(operator: str, left: Type, right: Type) -> int:

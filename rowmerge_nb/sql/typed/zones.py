@@ -8,32 +8,66 @@ import re
 import zoneinfo
 from typing import Final
 
-__all__ = ["UTC_NAMES", "canonical_zone", "to_utc"]
+__all__ = ["DISTANCE", "UNKNOWN_ZONES", "UTC_NAMES", "canonical_zone", "names_of_zones", "to_utc"]
 
-_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
-_MOST_MINUTES: Final = 14 * 60
+DISTANCE: Final = "^(UTC|GMT|UT)?[+-]([0-9][0-9]?|[0-9][0-9]:?[0-5][0-9]|[0-9][0-9]:[0-5][0-9]:00)$"
+"""What tells a zone by its distance from UTC, of whatever length, as a regular expression."""
+
+_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?|\d\d:?[0-5]\d|\d\d:[0-5]\d:00)", re.ASCII)
+_OF_GMT: Final = re.compile(r"Etc/GMT([+-])(\d\d?)", re.ASCII)
+_FARTHEST: Final = "14:00"
+_ABSENT: Final = frozenset({"localtime", "posixrules", "Factory", "EST", "MST", "HST", "ROC"})
+"""Names of files of zones that Java, and so Trino, has no zones for."""
+
+UNKNOWN_ZONES: Final = {
+    "zone": ("INVALID_FUNCTION_ARGUMENT", "'", "' is not a valid time zone"),
+    "unsupported zone": ("NOT_SUPPORTED", "Time zone not supported: ", ""),
+}
+"""By what checks the name of a zone: the code of an unknown one, and what is said before and behind its name."""
 
 
 def canonical_zone(name: str) -> str | None:
-    """Give a zone's name in the form in which Trino shows it; None if there is no such zone.
+    """Give a zone's name in the form in which Trino shows it; None if there is no such zone. Capitals count.
 
-    >>> canonical_zone("europe/berlin"), canonical_zone("Z"), canonical_zone("-3:30"), canonical_zone("Nowhere")
-    ('Europe/Berlin', 'UTC', '-03:30', None)
+    >>> canonical_zone("Europe/Berlin"), canonical_zone("Z"), canonical_zone("UTC-03:30"), canonical_zone("Etc/GMT-5")
+    ('Europe/Berlin', 'UTC', '-03:30', '+05:00')
+    >>> canonical_zone("europe/berlin"), canonical_zone("+1:00"), canonical_zone("+14:01"), canonical_zone("PST")
+    (None, None, None, None)
     """
-    if name.lower() in UTC_NAMES:
+    found = _offset(name)
+    if found is None:
+        return name if name in _regions() else None
+    return found if found == "UTC" or found[1:] <= _FARTHEST else None
+
+
+def _offset(name: str) -> str | None:
+    """The name of what is told by its distance from UTC: ``+01:00``, or UTC."""
+    if name in UTC_NAMES:
         return "UTC"
-    offset = _OFFSET.fullmatch(name)
-    if offset is None:
-        return _regions().get(name.lower())
-    hours, minutes = int(offset[2]), int(offset[3] or 0)
-    if minutes > 59 or hours * 60 + minutes > _MOST_MINUTES:
+    if found := _OF_GMT.fullmatch(name):
+        # What is east of Greenwich has a minus in these names.
+        return f"{'-' if found[1] == '+' else '+'}{int(found[2]):02d}:00" if name in _regions() else None
+    found = _OFFSET.fullmatch(name)
+    if found is None:
         return None
-    return f"{offset[1]}{hours:02d}:{minutes:02d}" if hours or minutes else "UTC"
+    digits = found[2].replace(":", "")
+    shown = f"{digits.zfill(2)[:2]}:{digits[2:4] or '00'}"
+    return "UTC" if shown == "00:00" else found[1] + shown
 
 
 @functools.cache
-def _regions() -> dict[str, str]:
-    return {name.lower(): name for name in zoneinfo.available_timezones() if name not in {"localtime", "posixrules"}}
+def names_of_zones() -> str:
+    """Give all names of zones, those of UTC too, as a list of SQL literals.
+
+    >>> "'Europe/Berlin'" in names_of_zones(), "'Z'" in names_of_zones(), "'PST'" in names_of_zones()
+    (True, True, False)
+    """
+    return ", ".join(f"'{name}'" for name in sorted(_regions() | set(UTC_NAMES)))
+
+
+@functools.cache
+def _regions() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones() - _ABSENT)
 
 
 def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
@@ -57,7 +91,7 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
 
 
 UTC_NAMES: Final = (
-    *("utc", "z", "ut", "uct", "gmt", "gmt0", "greenwich", "universal", "zulu", "+00:00", "-00:00"),
-    *(f"etc/{name}" for name in ("utc", "uct", "ut", "gmt", "gmt0", "greenwich", "universal", "zulu")),
+    *("UTC", "Z", "UT", "UCT", "GMT", "GMT0", "Greenwich", "Universal", "Zulu"),
+    *(f"Etc/{name}" for name in ("UTC", "UCT", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich", "Universal", "Zulu")),
 )
-"""Names, in lower case, that all mean the one zone that is shown as UTC."""
+"""Names that all mean the one zone that is shown as UTC."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
-from rowmerge_nb.sql.spark.text import fail, groups
+from rowmerge_nb.sql.spark.text import fail, groups, once
 from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
@@ -25,12 +25,22 @@ from rowmerge_nb.sql.typed.types import (
     precision_of,
     spark_type,
 )
-from rowmerge_nb.sql.typed.zones import UTC_NAMES
+from rowmerge_nb.sql.typed.zones import DISTANCE, UTC_NAMES
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Writer", "canonical_zone", "from_text", "shown_date", "shown_double", "shown_moment", "to_text"]
+__all__ = [
+    "Writer",
+    "canonical_zone",
+    "from_text",
+    "is_too_far",
+    "is_zone",
+    "shown_date",
+    "shown_double",
+    "shown_moment",
+    "to_text",
+]
 
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
 """Writes a cast: the value's text, its type, the type wanted, and whether a failure gives NULL."""
@@ -45,6 +55,9 @@ _TIME: Final = rf"'^{_CLOCK}\\z'"
 _MOMENT: Final = rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?\\z'"
 _UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)\\z'"
 _MOST_FRACTION: Final = 18
+_FROM_UTC: Final = "^(UTC|GMT|UT)?[+-]"
+_THREE_LETTERS: Final = "'UTC', 'GMT', 'UCT', 'CET', 'MET', 'WET', 'EET', 'PRC', 'ROK'"
+"""The names of zones with three letters; Spark takes PST and its like for names too."""
 
 
 def _failure(safe: bool, code: str, *message: str) -> str:
@@ -138,9 +151,10 @@ def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
     """A zone in the text is read and left aside, as Trino does."""
 
     def write(found: list[str]) -> str:
-        day, clock, _ = found
+        day, clock, zone = found
         parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}) AS TIMESTAMP_NTZ)"
-        return from_micros(f"{micros(parsed, target)} + {_fraction(clock, target)}", target)
+        moment = from_micros(f"{micros(parsed, target)} + {_fraction(clock, target)}", target)
+        return f"IF({zone} = '' OR {is_zone(zone)}, {moment}, NULL)"
 
     return _moment(text, write, safe)
 
@@ -150,10 +164,16 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
 
     def write(found: list[str]) -> str:
         day, clock, written = found
-        zone = f"coalesce(nullif({written}, ''), 'UTC')"
-        parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}, ' ', {zone}) AS TIMESTAMP)"
-        moment = from_micros(f"{micros(parsed, kind)} + {_fraction(clock, target)}", kind)
-        return with_zone(moment, canonical_zone(zone)) if is_zoned(target) else moment
+
+        def at(zone: str) -> str:
+            parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}, ' ', {zone}) AS TIMESTAMP)"
+            moment = from_micros(f"{micros(parsed, kind)} + {_fraction(clock, target)}", kind)
+            far = _failure(safe, "NOT_SUPPORTED", "'Time zone not supported: '", zone)
+            near = with_zone(moment, zone) if is_zoned(target) else moment
+            return f"IF({is_too_far(zone)}, {far}, {near})"
+
+        plain, zoned = at("'UTC'"), once(at, canonical_zone(written))
+        return f"CASE WHEN {written} = '' THEN {plain} WHEN {is_zone(written)} THEN {zoned} END"
 
     return _moment(text, write, safe)
 
@@ -161,7 +181,7 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
 def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
     trimmed = _trimmed(text)
     tried = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", text))
+    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed))
 
 
 def _seconds(clock: str) -> str:
@@ -177,9 +197,33 @@ def _fraction(clock: str, target: Type) -> str:
 
 
 def canonical_zone(zone: str) -> str:
-    """Write a zone's name as it is shown: everything that means UTC is UTC."""
+    """Write a zone's name as it is shown: everything that means UTC is UTC, and an offset has hours and minutes."""
+    return once(_canonical, zone)
+
+
+def _canonical(zone: str) -> str:
     names = ", ".join(f"'{name}'" for name in UTC_NAMES)
-    return f"IF(lower({zone}) IN ({names}), 'UTC', {zone})"
+    plain = f"regexp_replace(regexp_replace({zone}, '^[A-Z]+', ''), '^([+-])([0-9])$', '$10$2')"
+    offset = f"rpad(regexp_replace({plain}, '^([+-][0-9][0-9]):?([0-9][0-9])?(:00)?$', '$1:$2'), 6, '0')"
+    turned = f"concat(IF({zone} LIKE '%-%', '+', '-'), lpad(substring({zone}, 9), 2, '0'), ':00')"
+    return (
+        f"CASE WHEN {zone} IN ({names}) OR {zone} RLIKE '^[A-Z]*[+-][0:]+$' THEN 'UTC' "
+        f"WHEN {zone} RLIKE '{_FROM_UTC}' THEN {offset} WHEN {zone} LIKE 'Etc/GMT%' THEN {turned} ELSE {zone} END"
+    )
+
+
+def is_zone(zone: str) -> str:
+    """Write whether a text names a zone, or a distance from UTC, be it too large. Spark knows more names than Trino."""
+    known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
+    return (
+        f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "
+        f"WHEN {zone} = '' OR ({zone} RLIKE '^[A-Z][A-Z][A-Z]$' AND {zone} NOT IN ({_THREE_LETTERS})) THEN false ELSE {known} END"
+    )
+
+
+def is_too_far(zone: str) -> str:
+    """Write whether a zone of canonical name is a distance from UTC that no zone has."""
+    return f"({zone} RLIKE '^[+-]' AND substring({zone}, 2) > '14:00')"
 
 
 def _to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -238,7 +282,7 @@ def shown_moment(text: str, kind: Type) -> str:
 
 
 def _shown_interval(text: str) -> str:
-    number = f"CAST(abs(extract(DAY FROM {text}) * 86400 + extract(HOUR FROM {text}) * 3600 + extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text})) * 1000 AS BIGINT)"
+    number = f"CAST(abs(extract(DAY FROM {text}) * 86400L + extract(HOUR FROM {text}) * 3600 + extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text})) * 1000 AS BIGINT)"
     clock = (
         f"format_string('%d %02d:%02d:%02d.%03d', {number} div 86400000, {number} % 86400000 div 3600000, "
         f"{number} % 3600000 div 60000, {number} % 60000 div 1000, {number} % 1000)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import DATE, Type
 from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
-from rowmerge_nb.sql.spark.casts.text import canonical_zone, shown_moment
+from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, shown_moment
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
 from rowmerge_nb.sql.spark.dates.patterns import formatting
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
@@ -57,7 +57,7 @@ def _by_unit(write: Callable[..., str]) -> Writer:
         unit, kind = node.arguments[0], node.arguments[-1].type
         units = _units(kind)
         type_name = {"date": "DATE", "time": "TIME"}.get(kind.base, "TIMESTAMP")
-        bad = fail(_CODE, "'\\''", name, e.text_literal(f"' is not a valid {type_name} field"))
+        bad = fail(_CODE, "'\\''", f"lower({name})", e.text_literal(f"' is not a valid {type_name} field"))
         nulls = " OR ".join(f"{text} IS NULL" for text in (name, *texts))
         if isinstance(unit, e.Constant):
             known = (unit.value or "").lower()
@@ -153,61 +153,89 @@ def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
 
 _ISO_DATE: Final = (r"[+-]?\d{1,9}", r"-\d{1,2}", r"-\d{1,2}")
 _ISO_CLOCK: Final = ("T", r"\d{1,2}", r":\d{1,2}", r":\d{1,2}", r"[.,]\d{1,9}")
+_ISO_DAY: Final = r"([+-]?\d{1,9})(?:-(\d{3})(?!\d)|-W(\d{1,2})(?:-(\d))?|-(\d{1,2})(?:-(\d{1,2}))?)?"
 _ISO: Final = (
-    r"^([+-]?\d{1,9})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-    r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$"
+    rf"^(?:{_ISO_DAY})?"
+    r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
+"""An ordinal day, a week with a day of it, or a month with a day of it; hours, minutes or seconds, whichever is last, with a fraction."""
 
 
 _MOST_MILLIS: Final = 2**51
-_ISO_DAY: Final = "^[+-]?[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?"
+_FARTHEST_YEAR: Final = {"date": 5_000_000, "timestamp": 290_000}
+"""What lies beyond has no room in Spark's types."""
 
 
-def _iso_refusal(text: str) -> str:
-    """Say what is wrong with a text: a day or a month that there is not, or where it stops being ISO 8601."""
-    parts = f"split(regexp_extract({text}, '{_ISO_DAY}', 0), '-')"
-    year, month, day = (f"try_cast(get({parts}, {i}) AS INT)" for i in range(3))
-    first = f"try_to_date(concat(lpad({year}, 4, '0'), '-', {month}, '-01'), 'yyyy-M-dd')"
+def _number(text: str, default: int) -> str:
+    return f"coalesce(try_cast({text} AS INT), {default})"
 
-    def wrong(value: str, name: str, most: str) -> str:
-        said = f"CAST({value} AS STRING), ' for {name} must be in the range [1,', {most}"
-        return f"concat('Cannot parse \"', {text}, '\": Value ', {said}, ']')"
 
-    month_wrong = wrong(month, "monthOfYear", "'12'")
-    day_wrong = wrong(day, "dayOfMonth", f"CAST(day(last_day({first})) AS STRING)")
-    return (
-        f"CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {month_wrong} WHEN {day} NOT BETWEEN 1 AND day(last_day({first})) "
-        f"THEN {day_wrong} ELSE {malformed((*_ISO_DATE, *_ISO_CLOCK), text)} END"
+def _iso_day(found: list[str]) -> tuple[str, list[tuple[str, str, str]]]:
+    """The date that the parts of a text make, and the checks of these parts: each as a number, its name and the range that it is in."""
+    _, ordinal, week, *_ = found
+    y, o, w, e_, m, d = (_number(text, default) for text, default in zip(found, (1970, 1, 1, 1, 1, 1), strict=True))
+    fourth = f"make_date({y}, 1, 4)"
+    date = (
+        f"CASE WHEN {week} <> '' THEN date_add({fourth}, {w} * 7 + {e_} - 8 - weekday({fourth})) "
+        f"WHEN {ordinal} <> '' THEN date_add(make_date({y}, 1, 1), {o} - 1) ELSE make_date({y}, {m}, {d}) END"
     )
+    return date, [
+        (m, "monthOfYear", "1 AND 12"),
+        (d, "dayOfMonth", f"1 AND day(last_day(make_date({y}, {m}, 1)))"),
+        (o, "dayOfYear", f"1 AND dayofyear(make_date({y}, 12, 31))"),
+        (w, "weekOfWeekyear", f"1 AND weekofyear(make_date({y}, 12, 28))"),
+        (e_, "dayOfWeek", "1 AND 7"),
+    ]
+
+
+def _iso_checked(text: str, year: str, kind: str, checks: list[tuple[str, str, str]], fail: Callable[..., str]) -> str:
+    """The branches of a CASE that refuse what is no date or no clock."""
+    far = fail(_CODE, "'Millis overflow: '", f"CAST({_number(year, 0)} * 31556952000L AS STRING)")
+    written = [f"WHEN abs({_number(year, 0)}) > {_FARTHEST_YEAR[kind]} THEN {far}"]
+    for number, name, bounds in checks:
+        low, high = bounds.split(" AND ")
+        said = e.text_literal(f" for {name} must be in the range [{low},")
+        shown = (f"CAST({number} AS STRING)", said, f"CAST({high} AS STRING)", "']'")
+        refused = fail(_CODE, "'Cannot parse \"'", text, "'\": Value '", *shown)
+        written.append(f"WHEN {number} NOT BETWEEN {bounds} THEN {refused}")
+    return " ".join(written)
+
+
+def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    def made(found: list[str]) -> str:
+        *day, hour, minute, second, fraction, offset = found
+        date, checks = _iso_day(day)
+        h, m, s = (_number(part, 0) for part in (hour, minute, second))
+        checks += [(h, "hourOfDay", "0 AND 23"), (m, "minuteOfHour", "0 AND 59"), (s, "secondOfMinute", "0 AND 59")]
+        unit = f"CASE WHEN {second} <> '' THEN 1000 WHEN {minute} <> '' THEN 60000 ELSE 3600000 END"
+        millis = f"CAST(floor(CAST(concat('0.0', {fraction}) AS DECIMAL(10,10)) * 10 * {unit}) AS BIGINT)"
+        clock = f"timestamp_millis(unix_date({date}) * 86400000L + (({h} * 60 + {m}) * 60 + {s}) * 1000L + {millis})"
+
+        def at(zone: str) -> str:
+            far = fail("NOT_SUPPORTED", "'Time zone not supported: '", zone)
+            moment = once(lambda instant: _with_room(instant, fail), f"to_utc_timestamp({clock}, {zone})")
+            return f"IF({is_too_far(zone)}, {far}, {with_zone(moment, zone)})"
+
+        zone = canonical_zone(f"upper({_or(offset, 'UTC')})")
+        return f"CASE {_iso_checked(text, day[0], 'timestamp', checks, fail)} ELSE {once(at, zone)} END"
+
+    regex = e.text_literal(_ISO)
+    good = f"IF({text} RLIKE {regex} AND {text} <> '', {groups(text, regex, 11, made)}, NULL)"
+    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))}))"
 
 
 def _or(text: str, default: str) -> str:
     return f"coalesce(nullif({text}, ''), '{default}')"
 
 
-def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    def made(found: list[str]) -> str:
-        year, month, day, hour, minute, second, fraction, offset = found
-        date = f"concat_ws('-', lpad({year}, greatest(4, length({year})), '0'), {_or(month, '1')}, {_or(day, '1')})"
-        clock = f"concat_ws(':', {_or(hour, '0')}, {_or(minute, '0')}, {_or(second, '0')})"
-        zone = f"regexp_replace(regexp_replace({_or(offset, 'UTC')}, '^([+-]..):?(..)$', '$1:$2'), '^([+-]..)$', '$1:00')"
-        millis = f"make_dt_interval(0, 0, 0, CAST(substring(rpad({fraction}, 3, '0'), 1, 3) AS DECIMAL(18,6)) / 1000)"
-        moment = f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})"
-        return with_zone(once(lambda found: _with_room(found, fail), moment), canonical_zone(zone))
-
-    regex = e.text_literal(_ISO)
-    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 8, made)}, NULL)"
-    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, _iso_refusal(text))}))"
-
-
 def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    year = f"regexp_extract({text}, '^[+-]?[0-9]+', 0)"
-    parts = f"split(substring({text}, length({year}) + 2), '-')"
-    month, day = (_or(f"get({parts}, {place})", "01") for place in range(2))
-    day = f"concat_ws('-', lpad({year}, greatest(4, length({year})), '0'), {month}, {day})"
-    good = f"IF({text} RLIKE '{_ISO_DAY}', try_cast({day} AS DATE), NULL)"
-    bad = fail(_CODE, _iso_refusal(text))
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {good} END"
+    def made(found: list[str]) -> str:
+        date, checks = _iso_day(found)
+        return f"CASE {_iso_checked(text, found[0], 'date', checks, fail)} ELSE {date} END"
+
+    regex = e.text_literal(f"^{_ISO_DAY}$")
+    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 6, made)}, NULL)"
+    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed(_ISO_DATE, text))}))"
 
 
 def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:

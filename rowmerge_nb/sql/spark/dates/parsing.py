@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.spark.casts.moments import with_zone
-from rowmerge_nb.sql.spark.casts.text import canonical_zone
+from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import groups
 from rowmerge_nb.sql.typed.expressions import text_literal
 
@@ -32,25 +32,29 @@ _RANGES: Final = {
     "clock hour of halfday": ("clockhourOfHalfday", 1, "12"),
     "minute": ("minuteOfHour", 0, "59"),
     "second": ("secondOfMinute", 0, "59"),
-    "week": ("weekOfWeekyear", 1, "53"),
     "day of week": ("dayOfWeek", 1, "7"),
 }
 
 
 _OF_WEEKS: Final = frozenset({"week year", "day of week"})
 _OF_YEARS: Final = frozenset({"year", "short year", "month", "month name", "short month name", "day", "day of year"})
+_DAY_NAMES: Final = ("day name", "short day name")
+_WITHIN_YEARS: Final = frozenset(
+    {"month", "month name", "short month name", "day", "day of year", "week", "day of week", *_DAY_NAMES}
+)
 
 
 def _expression(token: Token) -> str:
     """The regular expression of a token, without groups."""
     if token.field == "literal":
         # Marked one by one: \Q..\E would end at an \E of the text.
-        return "".join(f"\\{c}" if c in r"\.[]()*+?^$|{}" else c for c in token.text)
+        literal = "".join(f"\\{c}" if c in r"\.[]()*+?^$|{}" else c for c in token.text)
+        return f"(?i:{literal})" if any(map(str.isalpha, literal)) else literal
     words = {
         "era": "(?i:AD|BC)",
         "halfday": "(?i:AM|PM)",
         "offset": _OFFSET,
-        "zone": f"(?:{_REGION}|{_OFFSET})",
+        "zone": _REGION,
         "zone name": "(?i:UTC)",
     }
     if token.field in words:
@@ -60,9 +64,10 @@ def _expression(token: Token) -> str:
     if token.field.endswith("day name"):
         return f"(?i:{_DAYS})"
     if token.field == "short year":
-        return r"\d{2}" if token.strict else r"[+-]?\d{1,9}"
+        return r"\d{2}" if token.strict else r"[+-]?\d{1,9}+"
     sign = "[+-]?" if token.field in {"year", "week year"} else ""
-    return rf"{sign}\d{{1,{token.most}}}"
+    # Joda takes as many digits as it may, and gives none back.
+    return rf"{sign}\d{{1,{token.most}}}+"
 
 
 def malformed(tokens: tuple[str, ...], text: str) -> str:
@@ -146,7 +151,8 @@ def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bo
         if field in fields:
             name, low, high = _RANGES[field]
             checks.append(_out_of_range(fields, fields.number(field, ""), name, str(low), high))
-    checked = "".join(f"WHEN {condition} THEN {fail(_CODE, *message)} " for condition, message in checks)
+    failures = [(condition, (_CODE, *message)) for condition, message in checks] + (_zone_checks(fields) if zoned else [])
+    checked = "".join(f"WHEN {condition} THEN {fail(*failure)} " for condition, failure in failures)
     return f"CASE {checked}ELSE {moment} END" if checked else moment
 
 
@@ -165,18 +171,43 @@ def _year(fields: _Fields, pivot: int) -> str:
         return short if fields.positions["short year"][1].strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
     if "week year" in fields and "year" not in fields:
         return fields.number("week year", "")
-    dated = {"month", "month name", "short month name", "day"} & set(fields.positions)
-    # Joda begins with a leap year where a day is given and no year.
+    dated = _WITHIN_YEARS & set(fields.positions)
+    # Joda begins with a leap year where the largest part that is given is one of a year.
     return fields.number("year", "2000" if dated else "1970")
 
 
 def _day(fields: _Fields, year: str) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
-    """The date, and checks of what it is made of."""
-    if "week" in fields or (_OF_WEEKS & set(fields.positions) and not _OF_YEARS & set(fields.positions)):
+    """The date, and checks of what it is made of. A day of the week moves what the other parts say within its week."""
+    date, checks = _dated(fields, year)
+    weekday = _weekday(fields)
+    if weekday is None or _by_weeks(fields):
+        return date, checks
+    return f"date_add({date}, {weekday} - 1 - weekday({date}))", checks
+
+
+def _weekday(fields: _Fields) -> str | None:
+    """The number of the day of the week, where one is given."""
+    for name in _DAY_NAMES:
+        if name in fields:
+            shorts = ", ".join(f"'{day.lower()}'" for day in _DAYS.split("|")[7:])
+            return f"CAST(array_position(array({shorts}), lower(substring({fields.text(name)}, 1, 3))) AS INT)"
+    return fields.number("day of week", "") if "day of week" in fields else None
+
+
+def _by_weeks(fields: _Fields) -> bool:
+    found = set(fields.positions)
+    return "week" in found or bool(_OF_WEEKS & found and not _OF_YEARS & found)
+
+
+def _dated(fields: _Fields, year: str) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
+    if _by_weeks(fields):
         # What is not given is the least that it can be.
         fourth = f"make_date({year}, 1, 4)"
-        day = fields.number("day of week", "1")
-        return f"date_add({fourth}, ({fields.number('week', '1')} - 1) * 7 + {day} - 1 - weekday({fourth}))", []
+        day, week = _weekday(fields) or "1", fields.number("week", "1")
+        checks: list[tuple[str, tuple[str, ...]]] = []
+        if "week" in fields:
+            checks.append(_out_of_range(fields, week, "weekOfWeekyear", "1", f"weekofyear(make_date({year}, 12, 28))"))
+        return f"date_add({fourth}, ({week} - 1) * 7 + {day} - 1 - weekday({fourth}))", checks
     if "day of year" in fields and "day" not in fields:
         number = fields.number("day of year", "")
         last = f"dayofyear(make_date({year}, 12, 31))"
@@ -212,6 +243,20 @@ def _zoned(fields: _Fields, clock: str) -> str:
     # Only a colon makes of hours and minutes what every reader of zones takes.
     zone = f"regexp_replace(regexp_replace({zone}, '^([+-][0-9][0-9])([0-9][0-9])$', '$1:$2'), '^([+-][0-9][0-9])$', '$1:00')"
     return with_zone(f"to_utc_timestamp({clock}, {zone})", canonical_zone(zone))
+
+
+def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
+    """Zones that there are not, and distances from UTC that none has."""
+    checks: list[tuple[str, tuple[str, ...]]] = []
+    if "zone" in fields:
+        zone = fields.text("zone")
+        rest = f"substring({fields.whole}, instr({fields.whole}, {zone}))"
+        message = ("'Invalid format: \"'", fields.whole, "'\" is malformed at \"'", rest, "'\"'")
+        checks.append((f"NOT {is_zone(zone)}", (_CODE, *message)))
+    if "offset" in fields:
+        offset = canonical_zone(fields.text("offset"))
+        checks.append((is_too_far(offset), ("NOT_SUPPORTED", "'Time zone not supported: '", offset)))
+    return checks
 
 
 def two_digit_pivot() -> int:

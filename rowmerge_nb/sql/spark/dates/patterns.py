@@ -30,6 +30,7 @@ _JAVA: Final = {
 }
 """What Spark's pattern has under the same meaning; of numbers the padded form."""
 
+_SHORT: Final = 2
 _COMPUTED: Final = {
     "year": "year({t})",
     "century": "year({t}) div 100",
@@ -92,6 +93,8 @@ def _java(token: Token) -> str | None:
 def _written(token: Token, clock: str, zone: str, offset: str) -> str:
     if token.field in _COMPUTED or token.is_number:
         value = _COMPUTED.get(token.field, "")
+        if token.field == "week year" and token.width == _SHORT:
+            return f"lpad(abs({value.format(t=clock)}) % 100, 2, '0')"
         number = value.format(t=clock) if value else f"CAST(date_format({clock}, '{_JAVA[token.field][0]}') AS INT)"
         shown = f"CAST({number} AS STRING)"
         return shown if token.width == 1 else f"IF(length({shown}) < {token.width}, lpad({shown}, {token.width}, '0'), {shown})"
@@ -100,7 +103,8 @@ def _written(token: Token, clock: str, zone: str, offset: str) -> str:
     if token.field == "offset":
         colon = ":" if token.width == 2 else ""
         sign = f"IF({offset} < 0, '-', '+')"
-        return f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) % 60))"
+        shown = f"concat({sign}, format_string('%02d{colon}%02d', abs({offset}) div 60, abs({offset}) % 60))"
+        return f"IF({clock} IS NULL, NULL, {shown})"
     if zone != "'UTC'":
         raise KeyError(token.field)
     return f"IF({clock} IS NULL, NULL, '{'UTC' if token.width < 4 else 'Coordinated Universal Time'}')"

@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.spark.casts.moments import instant_of, local, with_zone, zone_of
-from rowmerge_nb.sql.spark.casts.text import canonical_zone
+from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
+from rowmerge_nb.sql.spark.text import once
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import is_zoned
+from rowmerge_nb.sql.typed.zones import UNKNOWN_ZONES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,21 +42,23 @@ def _zone_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def _checked_zone(node: Apply, fail: Callable[..., str], text: str) -> str:
-    known = f"try_cast(concat('2000-01-01 00:00:00 ', {text}) AS TIMESTAMP) IS NOT NULL"
-    refused = fail(_CODE, "'\\''", text, "'\\' is not a valid time zone'")
-    return f"CASE WHEN {text} IS NULL OR {known} THEN {canonical_zone(text)} ELSE {refused} END"
+    code, before, behind = UNKNOWN_ZONES[node.detail.name]
+    refused = fail(code, text_literal(before), text, text_literal(behind))
+    near = once(lambda zone: f"IF({is_too_far(zone)}, {refused}, {zone})", canonical_zone(text))
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} ELSE {refused} END"
 
 
 def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
-    minutes = f"CAST(extract(DAY FROM {text}) * 1440 + extract(HOUR FROM {text}) * 60 + extract(MINUTE FROM {text}) AS INT)"
-    return offset_name(fail, minutes)
+    minutes = f"CAST(extract(DAY FROM {text}) * 1440L + extract(HOUR FROM {text}) * 60 + extract(MINUTE FROM {text}) AS INT)"
+    seconds = fail(_CODE, "'Invalid time zone offset interval: interval contains seconds'")
+    return f"IF(extract(SECOND FROM {text}) <> 0, {seconds}, {offset_name(fail, minutes)})"
 
 
 def offset_name(fail: Callable[..., str], minutes: str) -> str:
     """Write the name of the zone that is so many minutes away from UTC."""
     name = f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60, abs({minutes}) % 60))"
     far = fail(_CODE, f"concat('Invalid offset minutes ', CAST({minutes} AS STRING))")
-    return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 OR {minutes} IS NULL THEN {name} ELSE {far} END"
+    return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 THEN {name} WHEN {minutes} IS NOT NULL THEN {far} END"
 
 
 def offset_minutes(text: str, kind: Type) -> str:
@@ -73,7 +78,7 @@ def _timezone_part(divide: str) -> Writer:
 ZONES: Final[Mapping[str, Writer]] = {
     "at time zone": _at_time_zone,
     "zone of interval": _offset_name,
-    "zone": _checked_zone,
+    **dict.fromkeys(UNKNOWN_ZONES, _checked_zone),
     "with_timezone": _with_timezone,
     "timezone": _zone_name,
     "timezone_hour": _timezone_part("div"),
