@@ -368,7 +368,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.value), self.analyze(node.right)
         common = common_type(left.type, right.type)
         if common is None:
-            said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
+            said = f"Cannot check if {left.type} is identical to {right.type}"
             self.context.error("TYPE_MISMATCH", said, node.error_span)
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
@@ -441,12 +441,18 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     # -- subqueries -----------------------------------------------------------------------------------------------
 
+    def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
+        if self.site.judged_whole and self.variables:
+            self.context.error("NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span)
+
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
+        self._outside_lambda(node)
         query = self.subquery(node.query)
         kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
         return query.as_subquery(kind, "scalar", query.as_value(), aggregates=query.aggregates)
 
     def _exists(self, node: s.Exists) -> e.Typed:
+        self._outside_lambda(node)
         query = self.subquery(node.query)
         return query.as_subquery(BOOLEAN, "exists", query.spark)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +14,9 @@ from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, nega
 from rowmerge_nb.sql.spark.casts.casts import cast, store
 from rowmerge_nb.sql.spark.casts.moments import zoned_value
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparison import compared, distinct
+from rowmerge_nb.sql.spark.comparison import SOUGHT, compared, distinct, sought
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
-from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, ordered_list, sorted_array
+from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
 from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
@@ -253,9 +253,15 @@ class _Printer:
             texts[1] = pattern_text(node.arguments[1], texts[1])
         if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
+        if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
+            return once(lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts)
+        if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
+            kind = node.arguments[1].type
+            return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
-        return once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
+        template = _null_first(overload, node.arguments)
+        return once(lambda *values: self._fill(template, list(values), node.type), *texts)
 
     def written(self, node: e.Apply) -> str:
         write = partial(_WRITTEN[node.detail.name], node)
@@ -355,6 +361,18 @@ class _Printer:
             # Spark wants what it knows for a literal while it reads.
             distance = f"INTERVAL '{offset.value}' {_INTERVAL_UNITS[offset.type]}"
         return f"{distance} {side}"
+
+
+_TAKING_NULL: Final = frozenset({"repeat"})
+"""The functions that may fail, and to which NULL is a value like others."""
+
+
+def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
+    """Give a function's template so that it gives NULL for a NULL before it looks at the other arguments, which it might refuse."""
+    open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
+    if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
+        return overload.spark
+    return f"IF({' OR '.join(f'{{{index}}} IS NULL' for index in open_)}, NULL, {overload.spark})"
 
 
 _OVER_SETS: Final = frozenset({"count", "sum", "avg"})
@@ -514,6 +532,12 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
         return texts[0]
     nulls = " OR ".join(f"{text} IS NULL" for text in texts)
     value = f"{node.name}({', '.join(texts)})"
+    if node.type.base in {"array", "row"}:
+
+        def better(left: str, right: str) -> str:
+            return once(lambda a, b: greater(node.name, a, b, node.type, printer.failure), left, right)
+
+        value = reduce(better, texts)
     if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
         numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
