@@ -340,14 +340,14 @@ class CallAnalyzer:
             if node.distinct and key.value not in values:
                 said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
                 self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
-        if order_by and over_groups:
+        if order_by and over_groups and node.name != "listagg":
             self.context.error("NOT_SUPPORTED", "Window function with ORDER BY is not supported", node.error_span)
         if node.name not in _ORDERED:
             order_by = ()
-        if node.name == "listagg" and not (is_text(values[0].type) or values[0].type == UNKNOWN):
-            shown = node.arguments[0].span.of(self.context.text)
+        if node.name == "listagg" and values[0].type.base != "varchar":
+            shown = "null" if _is_null(values[0]) else node.arguments[0].span.of(self.context.text)
             said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
-            self.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
+            self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
         for value in (*values, *(key.value for key in order_by)):
             self.check_reflected(value, node, f"the aggregate {node.name}")
         found = resolve(node.name, [value.type for value in values])

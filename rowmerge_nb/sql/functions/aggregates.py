@@ -23,8 +23,8 @@ avg(bigint) -> double | avg({distinct}{0}){rows}
 avg(decimal(p,s)) -> first | avg({distinct}{0}){rows}
 avg(real) -> real | CAST(avg({distinct}{0}){rows} AS FLOAT)
 avg(double) -> double | avg({distinct}{0}){rows}
-min(E) E:orderable -> E | min({distinct}{0}){rows}
-max(E) E:orderable -> E | max({distinct}{0}){rows}
+min(T) T:orderable -> T | min({distinct}{0}){rows}
+max(T) T:orderable -> T | max({distinct}{0}){rows}
 min(E, bigint) E:orderable -> array(E) | {smallest}
 max(E, bigint) E:orderable -> array(E) | {greatest}
 any_value(T) T -> T | any_value({0}, true){rows}

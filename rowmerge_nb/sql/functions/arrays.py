@@ -41,7 +41,7 @@ arrays_overlap(array(E), array(E)) E:comparable -> boolean | arrays_overlap({0},
 flatten(array(array(E))) E -> array(E) | flatten(filter({0}, x -> x IS NOT NULL))
 ngrams(array(T), integer) T -> array(array(T)) | CASE WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:N must be positive} WHEN size({0}) <= {1} THEN array({0}) ELSE transform(sequence(1, size({0}) - {int:1} + 1), i -> slice({0}, i, {int:1})) END
 combinations(array(T), integer) T -> array(array(T)) | CASE WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:combination size must not be negative: $1} WHEN {1} > 5 THEN {fail:INVALID_FUNCTION_ARGUMENT:combination size must not exceed 5: $1} WHEN {1} > size({0}) THEN slice(array({0}), 1, 0) WHEN {combined elements} > 100000 THEN {fail:INVALID_FUNCTION_ARGUMENT:combinations exceed max size} {combined} END
-contains_sequence(array(T), array(T)) T -> boolean | IF(size({1}) > size({0}), false, exists(sequence(0, size({0}) - size({1})), i -> slice({0}, i + 1, size({1})) <=> {1}))
+contains_sequence(array(T), array(T)) T:comparable -> boolean | IF(size({1}) > size({0}), false, exists(sequence(0, size({0}) - size({1})), i -> slice({0}, i + 1, size({1})) <=> {1}))
 sequence(bigint, bigint) -> array(bigint) | IF({far}, {too many}, sequence({0}, IF({far}, {0}, {1})))
 sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN {far in steps} THEN {too many} ELSE sequence({0}, IF({2} = 0 OR {far in steps}, {0}, {1}), {2}) END
 sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, IF(abs(datediff({1}, {0})) >= 10000, {0}, {1})))

@@ -31,7 +31,7 @@ __all__ = ["Overload", "is_aggregate", "is_window", "known", "overloads", "parts
 _IN_CAPITALS: Final = frozenset(
     [
         *("map", "map_concat", "map_filter", "map_zip_with", "transform_keys", "transform_values"),
-        *("reduce", "transform", "zip", "zip_with"),
+        *("reduce", "reduce_agg", "transform", "zip", "zip_with"),
     ]
 )
 """The functions whose type variables Trino's errors write in capitals."""
@@ -74,11 +74,12 @@ class Overload:
     @property
     def shown(self) -> str:
         """The signature as Trino's errors list it: type variables are in lower case, but for some functions."""
-        written = ", ".join(self.parameters)
+        written, constraints = ", ".join(self.parameters), self.constraints
         if self.name not in _IN_CAPITALS and not written.startswith("map(K,V), K"):
+            constraints = ", ".join(sorted(constraints.split(", ")))
             written = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), written)
         written = re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", written)
-        return f"{self.name}({written}) {', '.join(sorted(self.constraints.split(', ')))}".rstrip()
+        return f"{self.name}({written}) {constraints}".rstrip()
 
 
 @functools.cache

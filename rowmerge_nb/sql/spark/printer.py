@@ -315,7 +315,7 @@ class _Printer:
         assert found is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
         texts = self.all(node.arguments)
-        if over and node.distinct and node.name in _OVER_SETS:
+        if over and (node.distinct or node.name == "approx_distinct") and node.name in _OVER_SETS:
             return _over_set(node, texts[0], over)
         distinct = "DISTINCT " if node.distinct and not over else ""
         template = found.overload.spark
@@ -375,13 +375,13 @@ def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
     return f"IF({' OR '.join(f'{{{index}}} IS NULL' for index in open_)}, NULL, {overload.spark})"
 
 
-_OVER_SETS: Final = frozenset({"count", "sum", "avg"})
+_OVER_SETS: Final = frozenset({"count", "sum", "avg", "approx_distinct"})
 
 
 def _over_set(node: e.Aggregate, text: str, over: str) -> str:
     """COUNT, SUM and AVG with DISTINCT over a window, which Spark has not: of the set of values there."""
     values = f"collect_set({text}){over}"
-    if node.name == "count":
+    if node.name in {"count", "approx_distinct"}:
         return f"CAST(size({values}) AS BIGINT)"
     kind = "DOUBLE"
     if node.type.base == "decimal":
