@@ -52,6 +52,10 @@ _NOTES: Final = {
     "sorted (DISTINCT, UNION, IN with a query, `array_distinct`, keys that hold maps) they are refused. A key -0.0 is 0.0; NULL inside of a key is "
     "no error.",
 }
+_AGGREGATES: Final = (
+    "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "
+    "`max_by` and `min_by` take any."
+)
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
@@ -85,8 +89,7 @@ def page() -> str:
         parts += [f"## {_TITLES[subject]}", *([_NOTES[subject]] if subject in _NOTES else []), _table(rows_of(rows))]
     parts += [
         "## Aggregates",
-        "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "
-        "`max_by` and `min_by` take any.",
+        _AGGREGATES,
         _table(rows_of(AGGREGATES)),
     ]
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
