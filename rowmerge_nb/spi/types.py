@@ -90,7 +90,9 @@ class Type:
         if self.base == "array":
             return pa.list_(self.parameters[0].arrow)
         if self.base == "map":
-            return pa.map_(self.parameters[0].arrow, self.parameters[1].arrow)
+            key, value = self.parameters
+            # Arrow has no keys without a type; there are none here.
+            return pa.map_(BOOLEAN.arrow if key == UNKNOWN else key.arrow, value.arrow)
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
             return pa.struct(list(zip(names, (kind.arrow for kind in self.parameters), strict=True)))

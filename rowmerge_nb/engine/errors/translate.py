@@ -64,6 +64,9 @@ _CODES: Final = {
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
 
+_OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|MAP_TYPE_INPUT")
+"""Conditions of Spark's that only a map can bring about, since the analyzer refuses all else that has no order."""
+
 _NEXT_STEPS: Final = {
     "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
     "INVALID_CAST_ARGUMENT": "TRY_CAST makes such values NULL instead.",
@@ -150,6 +153,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
             "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"
         )
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
+    if type(error).__name__ == "AnalysisException" and _OF_MAPS.search(text):
+        message = "Maps are compared with maps by = and IS DISTINCT FROM alone in this engine: Spark puts them in no order"
+        hint = "Compare their entries: array_sort(map_entries(m)) is an array of rows."
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"

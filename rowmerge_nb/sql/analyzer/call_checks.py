@@ -54,12 +54,21 @@ def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> lis
     return _literal_at(1, "a number of digits")(analyzer, node, values)
 
 
-def _joined(_analyzer: CallAnalyzer, _node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if len(values) == 1 and values[0].type.base == "map":
+        said = "There must be two or more concatenation arguments to map_concat"
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+    return values
+
+
+def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """ARRAY_JOIN writes every element as CAST to varchar does."""
     if not values or values[0].type.base != "array":
         return values
     element = values[0].type.parameters[0]
-    if is_text(element) or not can_cast(element, VARCHAR):
+    if not can_cast(element, VARCHAR):
+        analyzer.context.error("OPERATOR_NOT_FOUND", f"Cannot cast {element} to varchar", node.error_span)
+    if is_text(element):
         return values
     return [e.Apply(Type("array", (VARCHAR,)), "cast", (values[0],)), *values[1:]]
 
@@ -138,6 +147,7 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
 
 _CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
     "array_join": _joined,
+    "map_concat": _several_maps,
     "format": _formatted,
     "regexp_extract": _extracted,
     "regexp_extract_all": _extracted,

@@ -45,8 +45,15 @@ _BUILTIN: Final = ("system", "builtin")
 _AGGREGATION: Final = "aggregation"
 _ARGUMENTS: Final = "window function arguments"
 _FILTER: Final = "Filter expression must evaluate to a boolean (actual: {})"
-_ORDERED: Final = frozenset({"array_agg", "listagg"})
+_ORDERED: Final = frozenset({"array_agg", "listagg", "map_agg", "multimap_agg"})
 """The aggregates to which the order of their rows matters."""
+_STATES: Final = frozenset(
+    [
+        *("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary"),
+        *("date", "time", "timestamp", "interval day to second", "interval year to month"),
+    ]
+)
+"""What may be the state of reduce_agg."""
 _LAMBDA: Final = Type("function")
 
 
@@ -211,14 +218,14 @@ class CallAnalyzer:
                 if kinds is None:
                     self.not_found(node.name, values, node)
                 values[index] = self._lambda(argument, kinds)
-                if node.name == "reduce" and index == 2:
+                if node.name in {"reduce", "reduce_agg"} and index == 2:
                     self._widen(values, argument, kinds)
         return checked(self, node, values)
 
     def _widen(self, values: list[e.Typed], node: s.Lambda, kinds: Sequence[Type]) -> None:
-        """Text that is the state of REDUCE gets the length that it comes to: '' is no varchar(0) then."""
+        """The state of REDUCE gets the type that it comes to: 0 is a double where doubles are added to it, '' is no varchar(0)."""
         state, made = values[1].type, values[2].type.parameters[-1]
-        common = common_type(state, made) if is_text(state) and is_text(made) else None
+        common = common_type(state, made)
         if common is not None and not can_coerce(made, state):
             values[1] = self.coerce(values[1], common)
             values[2] = self._lambda(node, [common, *kinds[1:]])
@@ -249,16 +256,20 @@ class CallAnalyzer:
         if is_ambiguous(name, [value.type for value in values]):
             self.ambiguous(node)
         if found.overload.refusal:
-            self.refuse(f"{found.overload} is not supported by this engine: {found.overload.refusal}", node)
+            self.refuse(f"{found.overload.shown} is not supported by this engine: {found.overload.refusal}", node)
         arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Apply(found.result, "function", arguments, found.overload)
 
     def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
         """Coerce an argument; of a lambda, what it gives."""
         if isinstance(value, e.Function):
-            return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+            return self._lambda_result(value, kind)
         # NULL of no type alone has no form in Spark's functions of arrays and maps.
         return self.coerce(value, without_unknown(kind) if kind != UNKNOWN else kind)
+
+    def _lambda_result(self, value: e.Function, kind: Type) -> e.Typed:
+        """Coerce what a lambda gives."""
+        return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
         """Refuse a call for which there is no function of its name and its arguments' types."""
@@ -270,7 +281,7 @@ class CallAnalyzer:
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
-        kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
+        kinds = ", ".join("<function>" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
@@ -335,24 +346,29 @@ class CallAnalyzer:
             if node.distinct and key.value not in values:
                 said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
                 self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
-        if order_by and over_groups:
+        if order_by and over_groups and node.name != "listagg":
             self.context.error("NOT_SUPPORTED", "Window function with ORDER BY is not supported", node.error_span)
         if node.name not in _ORDERED:
             order_by = ()
-        if node.name == "listagg" and not (is_text(values[0].type) or values[0].type == UNKNOWN):
-            shown = node.arguments[0].span.of(self.context.text)
+        if node.name == "listagg" and values[0].type.base != "varchar":
+            shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
             said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
-            self.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
+            self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
         for value in (*values, *(key.value for key in order_by)):
             self.check_reflected(value, node, f"the aggregate {node.name}")
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
-        arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
+        if node.name == "reduce_agg" and found.result.base not in _STATES:
+            self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
+        arguments = tuple(
+            self._lambda_result(value, kind) if isinstance(value, e.Function) else self.coerce(value, kind)
+            for value, kind in zip(values, found.arguments, strict=True)
+        )
         return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
-        values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
+        values = [] if node.star else self._arguments(node)
         condition = self.boolean(node.filter, _FILTER) if node.filter else None
         return values, condition, tuple(self.sort(item) for item in node.order_by)
 
@@ -389,6 +405,8 @@ class CallAnalyzer:
 
     def measure(self, node: s.Measure) -> e.Typed:
         """Refuse a measure, which needs a pattern in its window."""
+        if self.site.judged_whole:
+            self._not_scalar(node)
         if not self.site.windows:
             self._not_scalar(node)
         resolved_window(self, node.window, self.windows)
@@ -485,10 +503,28 @@ class CallAnalyzer:
             inner = value.type.parameters[0] if value.type.base == "array" else value.type
             element = common_type(element, inner) if element is not None else None
         if element is None:
-            self._concat_refused(node, [value.type for value in values])
+            appended = self._appended(values)
+            if appended is None:
+                self._concat_refused(node, [value.type for value in values])
+            return e.Apply(appended[0].type, "concat", appended)
         target = Type("array", (element,))
         parts = tuple(self._joined_part(value, target) for value in values)
         return e.Apply(target, "concat", parts)
+
+    def _appended(self, values: list[e.Typed]) -> tuple[e.Typed, ...] | None:
+        """An array before or behind an array of such arrays is one more element of it; None where there is no such pair."""
+        if len(values) != 2:
+            return None
+        for place, value in enumerate(values):
+            many = values[1 - place].type
+            element = common_type(value.type, many.parameters[0]) if many.base == "array" else None
+            if element is not None:
+                target = Type("array", (element,))
+                alone = e.Apply(target, "array", (self.coerce(value, element),))
+                one = e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (value,), True), alone))
+                whole = self.coerce(values[1 - place], target)
+                return (one, whole) if place == 0 else (whole, one)
+        return None
 
     def _joined_part(self, value: e.Typed, target: Type) -> e.Typed:
         """An array, or an element as an array of it alone; NULL for an element makes NULL of the whole."""
@@ -584,6 +620,10 @@ def _can_fail(node: e.Typed) -> bool:
 def _hidden_failure(node: e.Typed) -> str | None:
     """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
     for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name == "function":
+            lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]
+            if any(_can_fail(body) for body in lambdas):
+                return str(part.detail.name)
         if isinstance(part, e.Apply) and part.name in _SAFE:
             risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
             if part.name == "case" and len(part.arguments) % 2:

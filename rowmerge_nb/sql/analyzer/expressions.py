@@ -475,12 +475,18 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     # -- subqueries -----------------------------------------------------------------------------------------------
 
+    def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
+        if self.site.judged_whole and self.variables:
+            self.context.error("NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span)
+
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
+        self._outside_lambda(node)
         query = self.subquery(node.query)
         kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
         return query.as_subquery(kind, "scalar", query.as_value(), aggregates=query.aggregates)
 
     def _exists(self, node: s.Exists) -> e.Typed:
+        self._outside_lambda(node)
         query = self.subquery(node.query)
         return query.as_subquery(BOOLEAN, "exists", query.spark)
 

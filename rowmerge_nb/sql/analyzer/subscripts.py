@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.spi.types import BIGINT, INTEGER, map_of
+from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN, map_of
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type, is_exact, is_integer
+from rowmerge_nb.sql.typed.types import common_type, is_integer
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
@@ -28,7 +28,7 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
     if base.type.base == "row":
         return _field_by_number(analyzer, node, base)
     index = analyzer.analyze(node.index)
-    if base.type.base == "array" and is_exact(index.type):
+    if base.type.base == "array" and (is_integer(index.type) or index.type == UNKNOWN):
         return e.Apply(base.type.parameters[0], "subscript", (base, analyzer.coerce(index, BIGINT)))
     if base.type.base == "map":
         keys, kind = base.type.parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT
@@ -170,10 +171,30 @@ def analyzed_frame(
         if bound.offset is not None:
             offset, keys = _offset(analyzer, window, frame, bound.offset, word, keys)
         bounds.append((bound.side, offset))
+    _check_order(analyzer, frame, bounds)
     # Groups without numbers are what RANGE means by a row and its peers.
     counts = any(offset is not None for _, offset in bounds)
     unit = "RANGE" if frame.unit == "GROUPS" and not counts else frame.unit
     return e.Frame(unit, bounds[0], bounds[1]), keys
+
+
+def _check_order(analyzer: CallAnalyzer, frame: s.Frame, bounds: Sequence[tuple[str, e.Typed | None]]) -> None:
+    """Refuse a frame in which there is never a row, and one whose bounds are counted in days and in months: Spark knows neither."""
+    (low_side, low), (high_side, high) = bounds
+    node = frame.low.offset
+    if low is None or high is None or node is None:
+        return
+    if low.type in _INTERVALS and high.type in _INTERVALS and low.type != high.type:
+        analyzer.refuse("A window frame from an interval of one kind to one of another is not supported by this engine", node)
+    if low_side == high_side and _number(low) != _number(high) and (_number(low) < _number(high)) == (low_side == "PRECEDING"):
+        analyzer.refuse("A window frame that ends before it begins is not supported by this engine", node)
+
+
+def _number(offset: e.Typed) -> Decimal:
+    while isinstance(offset, e.Apply):
+        (offset,) = offset.arguments
+    assert isinstance(offset, e.Constant)
+    return Decimal(offset.value or 0)
 
 
 def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
+
 __all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
@@ -21,8 +23,8 @@ avg(bigint) -> double | avg({distinct}{0}){rows}
 avg(decimal(p,s)) -> first | avg({distinct}{0}){rows}
 avg(real) -> real | CAST(avg({distinct}{0}){rows} AS FLOAT)
 avg(double) -> double | avg({distinct}{0}){rows}
-min(E) E:orderable -> E | min({distinct}{0}){rows}
-max(E) E:orderable -> E | max({distinct}{0}){rows}
+min(T) T:orderable -> T | min({distinct}{0}){rows}
+max(T) T:orderable -> T | max({distinct}{0}){rows}
 min(E, bigint) E:orderable -> array(E) | {smallest}
 max(E, bigint) E:orderable -> array(E) | {greatest}
 any_value(T) T -> T | any_value({0}, true){rows}
@@ -40,19 +42,121 @@ max_by(V, K) V, K:orderable -> V | max_by({0}, {1}){rows}
 min_by(V, K) V, K:orderable -> V | min_by({0}, {1}){rows}
 max_by(V, K, bigint) V, K:orderable -> array(V) | {greatest}
 min_by(V, K, bigint) V, K:orderable -> array(V) | {smallest}
-stddev(double) -> double | stddev_samp({distinct}{0}){rows}
-stddev_samp(double) -> double | stddev_samp({distinct}{0}){rows}
-stddev_pop(double) -> double | stddev_pop({distinct}{0}){rows}
-variance(double) -> double | var_samp({distinct}{0}){rows}
-var_samp(double) -> double | var_samp({distinct}{0}){rows}
-var_pop(double) -> double | var_pop({distinct}{0}){rows}
+stddev(double) -> double | sqrt({sample variance})
+stddev_samp(double) -> double | sqrt({sample variance})
+stddev_pop(double) -> double | sqrt({variance of all})
+variance(double) -> double | {sample variance}
+var_samp(double) -> double | {sample variance}
+var_pop(double) -> double | {variance of all}
+covar_samp(real, real) -> real | CAST(covar_samp({distinct}{1}, {0}){rows} AS FLOAT)
+covar_samp(double, double) -> double | covar_samp({distinct}{1}, {0}){rows}
+covar_pop(real, real) -> real | CAST(covar_pop({distinct}{1}, {0}){rows} AS FLOAT)
+covar_pop(double, double) -> double | covar_pop({distinct}{1}, {0}){rows}
+corr(real, real) -> real | CAST({correlation} AS FLOAT)
+corr(double, double) -> double | {correlation}
+regr_slope(real, real) -> real | CAST({slope} AS FLOAT)
+regr_slope(double, double) -> double | {slope}
+regr_intercept(real, real) -> real | CAST({intercept} AS FLOAT)
+regr_intercept(double, double) -> double | {intercept}
+skewness(double) -> double | {skewness}
+kurtosis(double) -> double | {kurtosis}
+geometric_mean(bigint) -> double | {geometric mean}
+geometric_mean(real) -> real | CAST({geometric mean} AS FLOAT)
+geometric_mean(double) -> double | {geometric mean}
+histogram(T) T:comparable -> map(T,bigint) | {map of counts}
+map_agg(K, V) K:comparable, V -> map(K,V) | {map of first}
+multimap_agg(K, V) K:comparable, V -> map(K,array(V)) | {map of all}
+map_union(map(K,V)) K:comparable, V -> map(K,V) | {map of maps}
+reduce_agg(T, S, function(S,T,S), function(S,S,S)) T, S -> S | IF(count({0}){rows} = 0, NULL, aggregate(collect_list({0}){rows}, (any_value(IF({0} IS NULL, NULL, named_struct('s', {1})), true){rows}).s, {2}))
 approx_distinct(T) T:comparable -> bigint | count(DISTINCT {0}){rows}
+approx_distinct(T, double) T:comparable -> bigint | IF(any_value({1}){rows} NOT BETWEEN 0.0040625D AND 0.26D, {fail:INVALID_FUNCTION_ARGUMENT:Max standard error must be in [0.0040625, 0.26]: $(any_value($1))}, count(DISTINCT {0}){rows})
 """
+
+
+def _not_empty(entry: str) -> str:
+    """Write the list of what is made of a group's rows, without NULL; NULL where nothing is left."""
+    return f"get(filter(array(collect_list({{distinct}}{entry}){{rows}}), l -> size(l) > 0), 0)"
+
+
+def _folded(entry: str, begin: str, step: str, result: str) -> str:
+    """Write what a loop over a group's rows gives, with the operations of Trino's in their order, so that the last digits are the same.
+
+    Args:
+        entry: what is taken of a row; NULL passes it over.
+        begin: the fields of the state before the first row.
+        step: its fields after one more row ``r``, by those before it, which are ``s``.
+        result: what is made of the last state.
+    """
+    return f"aggregate({_not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
+
+
+_PAIR: Final = "IF({0} IS NULL OR {1} IS NULL, NULL, named_struct('y', CAST({0} AS DOUBLE), 'x', CAST({1} AS DOUBLE)))"
+_NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
+
+
+def _bound(names: dict[str, str], body: str) -> str:
+    """Give names to values, of which each may use those before it."""
+    for name, value in reversed(names.items()):
+        body = f"transform(array({value}), {name} -> {body})[0]"
+    return body
+
+
+_PAIR_STEP: Final = _bound(
+    {"n": "s.n + 1D", "my": "s.my + (r.y - s.my) / n", "mx": "s.mx + (r.x - s.mx) / n"},
+    "named_struct('n', n, 'my', my, 'mx', mx, 'c', s.c + (r.x - s.mx) * (r.y - my), "
+    "'sy', s.sy + (r.y - s.my) * (r.y - my), 'sx', s.sx + (r.x - s.mx) * (r.x - mx))",
+)
+_VALUE: Final = "IF({0} IS NULL, NULL, named_struct('x', CAST({0} AS DOUBLE)))"
+_MOMENT_STEP: Final = _bound(
+    {"n": "s.n + 1D", "d": "r.x - s.m1", "dn": "d / n", "dq": "dn * dn", "dm": "d * dn * s.n"},
+    "named_struct('n', n, 'm1', s.m1 + dn, 'm2', s.m2 + dm, 'm3', s.m3 + (dm * dn * (n - 2D) - 3D * dn * s.m2), "
+    "'m4', s.m4 + (dm * dq * (n * n - 3D * n + 3D) + 6D * dq * s.m2 - 4D * dn * s.m3))",
+)
+
+
+def _of_pairs(result: str) -> str:
+    return _folded(_PAIR, _NONE, _PAIR_STEP, result)
+
+
+def _of_moments(result: str) -> str:
+    return _folded(_VALUE, "'n', 0D, 'm1', 0D, 'm2', 0D, 'm3', 0D, 'm4', 0D", _MOMENT_STEP, result)
+
+
+def _divisor(text: str) -> str:
+    """Write a number that is divided by: NaN for 0, where what is divided is 0 too."""
+    return f"coalesce(nullif({text}, 0D), CAST('NaN' AS DOUBLE))"
+
+
+_KEY_AND_VALUE: Final = "IF({0} IS NULL, NULL, named_struct('k', {0}, 'v', {1}))"
 
 FRAGMENTS: Final = {
     # What is written of their first arguments is not in a template: see rowmerge_nb.sql.spark.extremes.
     "smallest": "slice(sort_array({list}, true), 1, n)",
     "greatest": "slice(sort_array({list}, false), 1, n)",
+    # Spark's own variances go another way to the same number, and their last digits are others.
+    "sample variance": "covar_samp({distinct}{0}, {0}){rows}",
+    "variance of all": "covar_pop({distinct}{0}, {0}){rows}",
+    "correlation": _of_pairs("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))"),
+    "slope": _of_pairs("IF(s.sx = 0, NULL, s.c / s.sx)"),
+    "intercept": _of_pairs("IF(s.sx = 0, NULL, s.my - s.c / s.sx * s.mx)"),
+    "skewness": _of_moments(f"CASE WHEN s.n >= 3 THEN sqrt(s.n) * s.m3 / {_divisor('power(s.m2, 1.5D)')} END"),
+    "kurtosis": _of_moments(
+        "CASE WHEN s.n >= 4 THEN ((s.n - 1D) * s.n * (s.n + 1D)) / ((s.n - 2D) * (s.n - 3D)) * s.m4 / "
+        f"{_divisor('s.m2 * s.m2')} - 3D * ((s.n - 1D) * (s.n - 1D)) / ((s.n - 2D) * (s.n - 3D)) END"
+    ),
+    "geometric mean": "exp(sum({distinct}{logarithm}){rows} / nullif(count({distinct}{0}){rows}, 0))",
+    "logarithm": "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NOT NULL THEN CAST('NaN' AS DOUBLE) END",
+    "map of counts": grouped(_not_empty("IF({0} IS NULL, NULL, named_struct('k', {0}))"), COUNT),
+    "map of first": grouped(_not_empty(_KEY_AND_VALUE), FIRST_VALUE),
+    "map of all": grouped(_not_empty(_KEY_AND_VALUE), ALL_VALUES),
+    "map of maps": (
+        "IF(count({0}){rows} = 0, NULL, "
+        + grouped(
+            "flatten(transform(collect_list({distinct}{0}){rows}, m -> transform(map_entries(m), e -> named_struct('k', e.key, 'v', e.value))))",
+            FIRST_VALUE,
+        )
+        + ")"
+    ),
     "list": "collect_list({distinct}named_struct('v', {0})){rows}",
     "texts": "collect_list({distinct}IF({0} IS NULL, NULL, named_struct('v', {0}))){rows}",
 }

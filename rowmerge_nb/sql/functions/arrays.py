@@ -39,14 +39,16 @@ array_except(array(E), array(E)) E:comparable -> array(E) | IF(size({1}) = 0, {0
 array_histogram(array(T)) T:comparable -> map(T,bigint) | map_from_entries(transform(array_distinct(filter({0}, x -> x IS NOT NULL)), x -> named_struct('k', x, 'n', CAST(size(filter({0}, y -> y = x)) AS BIGINT))))
 arrays_overlap(array(E), array(E)) E:comparable -> boolean | arrays_overlap({0}, {1})
 flatten(array(array(E))) E -> array(E) | flatten(filter({0}, x -> x IS NOT NULL))
-ngrams(array(T), bigint) T -> array(array(T)) | CASE WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:N must be positive} WHEN size({0}) <= {1} THEN array({0}) ELSE transform(sequence(1, size({0}) - {int:1} + 1), i -> slice({0}, i, {int:1})) END
-sequence(bigint, bigint) -> array(bigint) | IF(abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000, {too many}, sequence({0}, {1}))
-sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
-sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, {1}))
-sequence(date, date, interval day to second) -> array(date) | CASE WHEN {step millis} % 86400000 <> 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:sequence step must be a day interval if start and end values are dates} {stepped} WHEN abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
-sequence(date, date, interval year to month) -> array(date) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
-sequence(timestamp(6), timestamp(6), interval day to second) -> array(first) | CASE {stepped} WHEN abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
-sequence(timestamp(6), timestamp(6), interval year to month) -> array(first) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
+ngrams(array(T), integer) T -> array(array(T)) | CASE WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:N must be positive} WHEN size({0}) <= {1} THEN array({0}) ELSE transform(sequence(1, size({0}) - {int:1} + 1), i -> slice({0}, i, {int:1})) END
+combinations(array(T), integer) T -> array(array(T)) | CASE WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:combination size must not be negative: $1} WHEN {1} > 5 THEN {fail:INVALID_FUNCTION_ARGUMENT:combination size must not exceed 5: $1} WHEN {1} > size({0}) THEN slice(array({0}), 1, 0) WHEN {combined elements} > 100000 THEN {fail:INVALID_FUNCTION_ARGUMENT:combinations exceed max size} {combined} END
+contains_sequence(array(T), array(T)) T:comparable -> boolean | IF(size({1}) > size({0}), false, exists(sequence(0, size({0}) - size({1})), i -> slice({0}, i + 1, size({1})) <=> {1}))
+sequence(bigint, bigint) -> array(bigint) | IF({far}, {too many}, sequence({0}, IF({far}, {0}, {1})))
+sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN {far in steps} THEN {too many} ELSE sequence({0}, IF({2} = 0 OR {far in steps}, {0}, {1}), {2}) END
+sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, IF(abs(datediff({1}, {0})) >= 10000, {0}, {1})))
+sequence(date, date, interval day to second) -> array(date) | CASE WHEN {step millis} % 86400000 <> 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:sequence step must be a day interval if start and end values are dates} {stepped} WHEN abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000, {0}, {1}), {2}) END
+sequence(date, date, interval year to month) -> array(date) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(months_between({1}, {0}) / {step months}) >= 10000, {0}, {1}), {2}) END
+sequence(timestamp(6), timestamp(6), interval day to second) -> array of moments | CASE {stepped} WHEN abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000, {0}, {1}), {2}) END
+sequence(timestamp(6), timestamp(6), interval year to month) -> array of moments | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, IF({2} = {2} * 0 OR abs(months_between({1}, {0}) / {step months}) >= 10000, {0}, {1}), {2}) END
 repeat(T, bigint) T -> array(T) | CASE WHEN {1} > 10000 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be less than or equal to 10000} WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be greater than or equal to 0} ELSE array_repeat({0}, {int:1}) END
 reverse(array(E)) E -> array(E) | reverse({0})
 shuffle(array(E)) E -> array(E) | shuffle({0})
@@ -55,6 +57,7 @@ trim_array(array(E), bigint) E -> array(E) | CASE WHEN {1} < 0 THEN {fail:INVALI
 zip(array(T1), array(T2)) T1, T2 -> array(row(T1,T2)) | zip_with({0}, {1}, (x, y) -> named_struct('field0', x, 'field1', y))
 zip(array(T1), array(T2), array(T3)) T1, T2, T3 -> array(row(T1,T2,T3)) | transform({fields 3}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i)))
 zip(array(T1), array(T2), array(T3), array(T4)) T1, T2, T3, T4 -> array(row(T1,T2,T3,T4)) | transform({fields 4}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i), 'field3', get({3}, i)))
+zip(array(T1), array(T2), array(T3), array(T4), array(T5)) T1, T2, T3, T4, T5 -> array(row(T1,T2,T3,T4,T5)) | transform({fields 5}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i), 'field3', get({3}, i), 'field4', get({4}, i)))
 transform(array(T), function(T,U)) T, U -> array(U) | transform({0}, {1})
 filter(array(T), function(T,boolean)) T -> array(T) | filter({0}, {1})
 reduce(array(T), S, function(S,T,S), function(S,R)) T, S, R -> R | reduce({0}, {1}, {2}, {3})
@@ -72,7 +75,27 @@ def _fields_of(arrays: int) -> str:
     return f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i < greatest({longest})))"
 
 
+_MOST_COMBINED: Final = 5
+
+
+def _combined(count: int, upto: str) -> str:
+    """So many of the elements up to a place, in the order of the last one, then of the one before it, and so on."""
+    if count == 0:
+        return "array(slice({0}, 1, 0))"
+    place = f"place{count}"
+    others = f"transform({_combined(count - 1, f'{place} - 1')}, others -> concat(others, array(get({{0}}, {place} - 1))))"
+    return f"flatten(transform(sequence({count}, greatest({count}, {upto})), {place} -> {others}))"
+
+
+def _combined_elements() -> str:
+    """How many elements all combinations have."""
+    factors = (f"IF({{1}} > {i}, (size({{0}}) - {i}) / {i + 1}BD, 1)" for i in range(_MOST_COMBINED))
+    return f"CAST({{1}} AS DOUBLE) * {' * '.join(factors)}"
+
+
 FRAGMENTS: Final = {
+    "combined": " ".join(f"WHEN {{1}} = {i} THEN {_combined(i, 'size({0})')}" for i in range(_MOST_COMBINED + 1)),
+    "combined elements": _combined_elements(),
     # NaN equals nothing for Trino, and itself for Spark.
     "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
     # Trino takes NaN for the smallest number here, Spark for the greatest.
@@ -89,6 +112,9 @@ FRAGMENTS: Final = {
         "WHEN {2} = {2} * 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} "
         "WHEN ({2} > {2} * 0 AND {1} < {0}) OR ({2} < {2} * 0 AND {1} > {0}) THEN {wrong way}"
     ),
+    # Spark computes what is constant beforehand, also where no row comes: what is too long must not be built even then.
+    "far": "abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000",
+    "far in steps": "abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000",
     "too many": "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000 entries}",
     "wrong way": (
         "{fail:INVALID_FUNCTION_ARGUMENT:sequence stop value should be greater than or equal to start value if step is greater than zero "
@@ -97,5 +123,6 @@ FRAGMENTS: Final = {
     "too long": "{fail:INVALID_FUNCTION_ARGUMENT:size must not exceed array cardinality $(size($0)): $1}",
     "fields 3": _fields_of(3),
     "fields 4": _fields_of(4),
+    "fields 5": _fields_of(5),
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Overload", "is_aggregate", "is_window", "known", "overloads", "parts", "rows_of", "signatures"]
 
+_IN_CAPITALS: Final = frozenset(
+    [
+        *("map", "map_concat", "map_filter", "map_zip_with", "transform_keys", "transform_values"),
+        *("reduce", "reduce_agg", "transform", "zip", "zip_with"),
+    ]
+)
+"""The functions whose type variables Trino's errors write in capitals."""
 _VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle"})
 
 
@@ -62,8 +69,18 @@ class Overload:
         return self.name not in _VOLATILE
 
     def __str__(self) -> str:
-        """Write the signature as errors list it."""
+        """Write the signature as it stands in the table."""
         return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()
+
+    @property
+    def shown(self) -> str:
+        """The signature as Trino's errors list it: type variables are in lower case, but for some functions."""
+        written, constraints = ", ".join(self.parameters), self.constraints
+        if self.name not in _IN_CAPITALS and not written.startswith("map(K,V), K"):
+            constraints = ", ".join(sorted(constraints.split(", ")))
+            written = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), written)
+        written = re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", written)
+        return f"{self.name}({written}) {constraints}".rstrip()
 
 
 @functools.cache
@@ -165,4 +182,4 @@ def signatures(name: str) -> str:
     """
     if name in SIGNATURES:
         return ", ".join(f"{name}({parameters})" for parameters in SIGNATURES[name])
-    return ", ".join(sorted(str(overload) for overload in overloads(name) if not overload.special))
+    return ", ".join(sorted(overload.shown for overload in overloads(name) if not overload.special))

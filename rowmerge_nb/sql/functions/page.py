@@ -47,8 +47,16 @@ _NOTES: Final = {
     "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
     "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "
     "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
-    "arrays": "`concat` and `||` join arrays with arrays and with elements.",
+    "arrays": "`concat` and `||` join arrays with arrays and with elements. Of 0.0 and -0.0 inside of rows and arrays `array_distinct` and its kin give 0.0. "
+    "Steps of months in `sequence` end before the stop; Trino now and then takes one more.",
+    "maps": "Maps are compared by `=`, `<>` and IS DISTINCT FROM, and sought by `contains`, `array_position` and `array_remove`; where they would have to be "
+    "sorted (DISTINCT, UNION, IN with a query, `array_distinct`, keys that hold maps) they are refused. A key -0.0 is 0.0; NULL inside of a key is "
+    "no error.",
 }
+_AGGREGATES: Final = (
+    "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "
+    "`max_by` and `min_by` take any."
+)
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
@@ -82,7 +90,7 @@ def page() -> str:
         parts += [f"## {_TITLES[subject]}", *([_NOTES[subject]] if subject in _NOTES else []), _table(rows_of(rows))]
     parts += [
         "## Aggregates",
-        "Sums of floating-point numbers depend on the order of rows, here and there.",
+        _AGGREGATES,
         _table(rows_of(AGGREGATES)),
     ]
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]

@@ -8,9 +8,7 @@ __all__ = ["REFUSED"]
 
 _SKETCH: Final = "its type, a sketch, does not exist in Spark with Trino's content"
 _APPROXIMATE: Final = "Trino's approximation cannot be reproduced, and another would differ"
-_FLOATING: Final = "Spark adds floating-point numbers up in another way, and the last digits differ"
 _HASH: Final = "Spark SQL has no such hash"
-_QUADRATIC: Final = "Spark SQL has nothing that builds such a map out of a group of rows in good time"
 _STATISTICS: Final = "Spark SQL lacks the error function and the beta function"
 _MODEL: Final = "machine learning is no part of this engine"
 _GEO: Final = "geospatial types do not exist here"
@@ -34,13 +32,9 @@ _GEOSPATIAL: Final = tuple(
 REFUSED: Final[dict[str, str]] = {
     **dict.fromkeys(("approx_set", "empty_approx_set", "merge", "make_set_digest", "merge_set_digest"), _SKETCH),
     **dict.fromkeys(("intersection_cardinality", "jaccard_index", "hash_counts", "qdigest_agg", "tdigest_agg"), _SKETCH),
-    **dict.fromkeys(("value_at_quantile", "values_at_quantiles", "quantile_at_value", "scale_qdigest"), _SKETCH),
-    **dict.fromkeys(("theta_sketch_union", "theta_sketch_cardinality"), _SKETCH),
+    **dict.fromkeys(("value_at_quantile", "values_at_quantiles", "quantile_at_value"), _SKETCH),
     **dict.fromkeys(("approx_percentile", "approx_most_frequent", "numeric_histogram"), _APPROXIMATE),
-    **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "skewness", "kurtosis"), _FLOATING),
-    **dict.fromkeys(("geometric_mean", "entropy"), _FLOATING),
     **dict.fromkeys(("xxhash64", "murmur3", "spooky_hash_v2_32", "spooky_hash_v2_64", "checksum"), _HASH),
-    **dict.fromkeys(("histogram", "map_agg", "map_union", "multimap_agg", "reduce_agg"), _QUADRATIC),
     **dict.fromkeys(("normal_cdf", "inverse_normal_cdf", "beta_cdf", "inverse_beta_cdf"), _STATISTICS),
     **dict.fromkeys(("t_cdf", "t_pdf", "wilson_interval_lower", "wilson_interval_upper"), _STATISTICS),
     **dict.fromkeys(("learn_classifier", "learn_regressor", "learn_libsvm_classifier", "learn_libsvm_regressor"), _MODEL),
@@ -51,9 +45,6 @@ REFUSED: Final[dict[str, str]] = {
     **dict.fromkeys(
         ("to_ieee754_32", "to_ieee754_64", "from_ieee754_32", "from_ieee754_64"), "Spark SQL does not show a number's bits"
     ),
-    "combinations": "Spark SQL cannot write the combinations of an array in Trino's order",
-    "contains_sequence": "Trino does not say what it means where an element is NULL",
-    "multimap_from_entries": "Spark SQL has nothing that gathers the values of equal keys in one pass",
     "word_stem": "Spark SQL has no stemmer",
     **dict.fromkeys(("parse_presto_data_size", "parse_data_size"), "it is of use only to Trino's administrators"),
     "exclude_columns": "it is a function that gives a table; name the columns in the SELECT list",

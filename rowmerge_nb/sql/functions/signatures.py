@@ -41,13 +41,23 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
     ('integer', None)
     """
     fitting = []
-    for overload in overloads(name):
+    general = [overload for overload in overloads(name) if not overload.special]
+    for overload in general:
         bound = _bind(overload, arguments)
         if bound is not None:
             if bound.arguments == tuple(arguments):
-                return bound
+                return _special(name, bound)
             fitting.append(bound)
-    return fitting[0] if fitting else None
+    return _special(name, fitting[0]) if fitting else None
+
+
+def _special(name: str, general: Resolved) -> Resolved:
+    """Give the special case that is meant for the very types that a signature takes, or the signature itself."""
+    for overload in overloads(name):
+        bound = _bind(overload, general.arguments) if overload.special else None
+        if bound is not None and bound.arguments == general.arguments:
+            return bound
+    return general
 
 
 def is_ambiguous(name: str, arguments: Sequence[Type]) -> bool:
@@ -247,6 +257,7 @@ def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
 _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "first": lambda arguments: arguments[0],
     "last": lambda arguments: arguments[-1],
+    "array of moments": lambda arguments: Type("array", (common_type(*arguments[:2]) or UNKNOWN,)),
     "rounded": _rounded,
     "rounded_to": _rounded_to,
     "truncated": lambda arguments: decimal_of(max(1, arguments[0].parameters[0] - arguments[0].parameters[1]), 0),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rowmerge_nb.sql.functions.maps import ALL_VALUES, grouped
+
 __all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
@@ -56,8 +58,8 @@ starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1})
 split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1))
 split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END
 split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END
+split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail several} WHEN size({pairs}) = 0 THEN CAST(map() AS {type}) ELSE {values of pairs} END
 split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
-split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail multimap entry} ELSE map_from_entries(transform(array_distinct({pair keys}), k -> named_struct('k', k, 'v', transform(filter({pairs}, p -> p[0] = k), p -> p[1])))) END
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | IF({1} IS NULL, NULL, concat_ws({*}))
 chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
@@ -154,9 +156,13 @@ FRAGMENTS: Final = {
         "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: '"
         f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})'}}"
     ),
-    "fail multimap entry": (
+    "fail several": (
         "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: "
         f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})}}"
+    ),
+    "values of pairs": grouped(
+        f"transform({_ENTRIES}, p -> named_struct('k', split(p, {_quoted(2)}, -1)[0], 'v', split(p, {_quoted(2)}, -1)[1]))",
+        ALL_VALUES,
     ),
     "number formatted": _shortened("{0}"),
     "double formatted": _shortened(

@@ -377,9 +377,10 @@ class PrimaryReader(SimpleReader):
             self.fail()
         order_by = self.accept_order_by()
         self.expect(")")
-        condition = self._filter()
+        condition, window = self._filter(), self._over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        return s.Call(self.span_from(start), "listagg", (value, separator), distinct, order_by=order_by, filter=condition)
+        arguments = (value, separator)
+        return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
 
     def _grouping(self, start: int) -> s.Expression:
         self.take()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["compared", "distinct"]
+__all__ = ["SOUGHT", "compared", "distinct", "ordered", "sought"]
 
 _NESTED: Final = frozenset({"array", "map", "row"})
 
@@ -41,34 +41,68 @@ def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
 
 
 def _rows(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    """Field by field; in an order the first fields that differ decide, and a NULL before them is an error."""
-    names = [e.quote(name or f"field{i}") for i, name in enumerate(kind.fields)]
-    pairs = [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, kind.parameters, strict=True)]
-    if operator == "=":
-        return f"({' AND '.join(compared('=', a, b, part, fail) for a, b, part in pairs)})"
-    message = fail("NOT_SUPPORTED", "'ROW comparison not supported for fields with null elements'")
-    strict = operator[0]
-    cases = " ".join(
-        f"WHEN {a} IS NULL OR {b} IS NULL THEN {message} WHEN {compared('<>', a, b, part, fail)} "
-        f"THEN {compared(strict, a, b, part, fail)}"
-        for a, b, part in pairs
-    )
-    same = "true" if operator.endswith("=") else "false"
-    return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL {cases} ELSE {same} END"
+    if operator != "=":
+        return _in_order(operator, left, right, kind, fail)
+    return f"({' AND '.join(compared('=', a, b, part, fail) for a, b, part in _fields(left, right, kind))})"
 
 
 def _arrays(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    if operator == "=":
-        same = compared("=", "x", "y", kind.parameters[0], fail)
-        return f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) -> {same}), z -> z))"
-    # The first pair that differs decides. A NULL up to there is an error, one behind it is not looked at.
-    parts = tuple(f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right))
-    first = f"filter(zip_with({', '.join(parts)}, (x, y) -> struct(x, y)), z -> z.x IS NULL OR z.y IS NULL OR z.x <> z.y)"
-    message = fail("NOT_SUPPORTED", "'ARRAY comparison not supported for arrays with null elements'")
-    return (
-        f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL "
-        f"WHEN exists(slice({first}, 1, 1), z -> z.x IS NULL OR z.y IS NULL) THEN {message} ELSE ({left} {operator} {right}) END"
-    )
+    if operator != "=":
+        return _in_order(operator, left, right, kind, fail)
+    same = compared("=", "x", "y", kind.parameters[0], fail)
+    return f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) -> {same}), z -> z))"
+
+
+def _fields(left: str, right: str, kind: Type) -> list[tuple[str, str, Type]]:
+    names = [e.quote(name or f"field{i}") for i, name in enumerate(kind.fields)]
+    return [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, kind.parameters, strict=True)]
+
+
+def _in_order(operator: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
+    return f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {ordered(left, right, kind, fail)} {operator} 0 END"
+
+
+_ORDER, _PAIR = e.quote("$order"), e.quote("$pair")
+
+
+def ordered(left: str, right: str, kind: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:
+    """Write which of two values, none of them NULL, comes first: -1, 0 or 1.
+
+    The first parts that differ decide. A NULL up to there is an error, one behind it is not looked at.
+
+    Args:
+        left: the one.
+        right: the other.
+        kind: their type.
+        fail: writes a failure.
+        nan_first: NaN comes before all numbers; else it comes behind them.
+    """
+    if kind.base == "row":
+        order = "0"
+        for a, b, part in reversed(_fields(left, right, kind)):
+            order = _then(_parts_ordered(a, b, part, fail, "ROW", "fields", nan_first=nan_first), order)
+        return order
+    if kind.base == "array":
+        both = ", ".join(f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right))
+        pair = _parts_ordered(f"{_PAIR}.x", f"{_PAIR}.y", kind.parameters[0], fail, "ARRAY", "arrays", nan_first=nan_first)
+        return (
+            f"aggregate(zip_with({both}, (x, y) -> struct(x, y)), 0, ({_ORDER}, {_PAIR}) -> IF({_ORDER} <> 0, {_ORDER}, {pair}), "
+            f"{_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, CAST(sign(size({left}) - size({right})) AS INT)))"
+        )
+    first = ""
+    if nan_first and is_float(kind):
+        first = f"WHEN isnan({left}) THEN IF(isnan({right}), 0, -1) WHEN isnan({right}) THEN 1 "
+    return f"CASE {first}WHEN {left} < {right} THEN -1 WHEN {left} > {right} THEN 1 ELSE 0 END"
+
+
+def _parts_ordered(left: str, right: str, kind: Type, fail: Callable[..., str], what: str, parts: str, *, nan_first: bool) -> str:
+    message = fail("NOT_SUPPORTED", f"'{what} comparison not supported for {parts} with null elements'")
+    return f"IF({left} IS NULL OR {right} IS NULL, {message}, {ordered(left, right, kind, fail, nan_first=nan_first)})"
+
+
+def _then(order: str, rest: str) -> str:
+    """The order of the first parts, or where they are equal that of the rest."""
+    return order if rest == "0" else f"transform(array({order}), {_ORDER} -> IF({_ORDER} <> 0, {_ORDER}, {rest}))[0]"
 
 
 def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
@@ -76,6 +110,39 @@ def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
     pair = f"IF(map_contains_key({right}, k), {same}, false)"
     same_keys = f"forall(transform(map_keys({left}), k -> {pair}), z -> z)"
     return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
+
+
+SOUGHT: Final = frozenset({"contains", "array_position", "array_remove"})
+"""The functions that look for an element of an array."""
+
+
+def sought(name: str, array: str, element: str, kind: Type, fail: Callable[..., str]) -> str:
+    """Write a function that looks for a row, an array or a map in an array: an element that may or may not be equal is an error.
+
+    Args:
+        name: one of `SOUGHT`.
+        array: the array.
+        element: what is sought.
+        kind: its type.
+        fail: writes a failure.
+    """
+    unknown = fail("NOT_SUPPORTED", f"'{name} does not support arrays with elements that are null or contain null'")
+    same = compared("=", "`$element`", element, kind, fail)
+    places = (
+        f"transform({array}, `$element` -> CASE WHEN `$element` IS NULL THEN 'null' WHEN {same} THEN 'same' "
+        f"WHEN NOT {same} THEN 'other' ELSE 'unknown' END)"
+    )
+    first, doubtful = "array_position(`$places`, 'same')", "array_position(`$places`, 'unknown')"
+    value, fails = {
+        "contains": (
+            f"CASE WHEN {first} > 0 THEN true WHEN NOT array_contains(`$places`, 'null') THEN false END",
+            f"{doubtful} > 0 AND ({first} = 0 OR {doubtful} < {first})",
+        ),
+        "array_position": (first, f"{doubtful} > 0 AND ({first} = 0 OR {doubtful} < {first})"),
+        "array_remove": (f"filter({array}, (x, i) -> get(`$places`, i) <> 'same')", f"{doubtful} > 0"),
+    }[name]
+    checked = f"transform(array({places}), `$places` -> IF({fails}, {unknown}, {value}))[0]"
+    return f"IF({array} IS NULL OR {element} IS NULL, NULL, {checked})"
 
 
 def distinct(left: str, right: str, kind: Type, *, negated: bool) -> str:

@@ -1,10 +1,11 @@
-"""Order in Spark SQL: MAX, MIN, MAX_BY and MIN_BY, ARRAY_SORT of nested values, and ORDER BY within aggregates."""
+"""Order in Spark SQL: MAX, MIN, MAX_BY and MIN_BY, ARRAY_SORT, ARRAY_MAX and GREATEST of nested values, and ORDER BY within aggregates."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.comparison import compared
+from rowmerge_nb.sql.spark.comparison import ordered
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import is_float
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["EXTREMES", "extreme", "ordered_list", "sorted_array"]
+__all__ = ["EXTREMES", "extreme", "extreme_element", "greater", "ordered_list", "sorted_array"]
 
 EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
 
@@ -81,9 +82,32 @@ def _nan_lowest(text: str, kind: Type) -> str:
 
 def sorted_array(text: str, element: Type, fail: Callable[..., str]) -> str:
     """Write ARRAY_SORT of arrays or rows: NULL is the last, and a NULL within what is compared is an error."""
-    less, more = compared("<", "a", "b", element, fail), compared("<", "b", "a", element, fail)
-    order = f"WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL THEN -1 WHEN {less} THEN -1 WHEN {more} THEN 1 ELSE 0"
-    return f"array_sort({text}, (a, b) -> CASE {order} END)"
+    order = ordered("a", "b", element, fail)
+    return f"array_sort({text}, (a, b) -> CASE WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL THEN -1 ELSE {order} END)"
+
+
+def greater(name: str, left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
+    """Write the greatest of two arrays or rows, or the least, none of them NULL.
+
+    Args:
+        name: what is wanted, ``"greatest"`` or ``"least"``; NaN is neither of both where there is a number.
+        left: the one, which is taken of two equal ones.
+        right: the other.
+        kind: their type.
+        fail: writes a failure.
+    """
+    most = name == "greatest"
+    order = ordered(right, left, kind, fail, nan_first=most)
+    return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
+
+
+_FOUND, _NEXT = quote("$found"), quote("$next")
+
+
+def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str]) -> str:
+    """Write ARRAY_MAX or ARRAY_MIN of arrays or rows: NULL where an element is NULL."""
+    better = greater("greatest" if name == "array_max" else "least", _FOUND, _NEXT, element, fail)
+    return f"IF(exists({text}, x -> x IS NULL), NULL, aggregate({text}, get({text}, 0), ({_FOUND}, {_NEXT}) -> {better}))"
 
 
 def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
@@ -102,8 +126,7 @@ def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
             f"WHEN {a} < {b} THEN {less} WHEN {a} > {b} THEN {-less} ELSE {order} END"
         )
     sorted_by = "".join(f", 'k{index}', {text}" for index, (text, _, _) in enumerate(keys))
-    value = "named_struct('v', {0})"
     begin = template.index("collect_list(")
     end = template.index("{rows}", begin) + len("{rows}")
-    listed = template[begin:end].replace(value, f"{value[:-1]}{sorted_by})")
+    listed = re.sub(r"(named_struct\([^()]*)\)", lambda struct: f"{struct[1]}{sorted_by})", template[begin:end], count=1)
     return f"{template[:begin]}array_sort({listed}, (a, b) -> {order}){template[end:]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +14,9 @@ from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, nega
 from rowmerge_nb.sql.spark.casts.casts import cast, store
 from rowmerge_nb.sql.spark.casts.moments import zoned_value
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparison import compared, distinct
+from rowmerge_nb.sql.spark.comparison import SOUGHT, compared, distinct, sought
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
-from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, ordered_list, sorted_array
+from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
 from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
@@ -28,7 +28,7 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rowmerge_nb.sql.functions.overloads import Overload
 
@@ -37,8 +37,6 @@ __all__ = ["print_spark", "sort_keys"]
 _SHORT: Final = 1_000
 """Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
 _EXTRACTING: Final = frozenset({"regexp_extract", "regexp_extract_all"})
-_TAKING_NULL: Final = frozenset({"repeat"})
-"""Functions with checks that take NULL for a value."""
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
@@ -261,19 +259,16 @@ class _Printer:
                 return replaced_by_lambda(pattern.value, texts)
         if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
+        if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
+            return once(lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts)
+        if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
+            kind = node.arguments[1].type
+            return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
-        written = once(lambda *values: self._known(node, self._fill(overload.spark, list(values), node.type), values), *texts)
+        template = _null_first(overload, node.arguments)
+        written = once(lambda *values: self._fill(template, list(values), node.type), *texts)
         return with_missing(node, written) if overload.name in _EXTRACTING and len(texts) == 3 else written
-
-    @staticmethod
-    def _known(node: e.Apply, written: str, texts: Sequence[str]) -> str:
-        """A call with checks: NULL for NULL, before anything is checked."""
-        if "{fail:" not in node.detail.spark or len(texts) == 1 or node.detail.name in _TAKING_NULL:
-            return written
-        known = (isinstance(argument, e.Constant) and argument.value is not None for argument in node.arguments)
-        holes = [f"{text} IS NULL" for text, is_known in zip(texts, known, strict=True) if not is_known]
-        return f"IF({' OR '.join(holes)}, NULL, {written})" if holes else written
 
     def written(self, node: e.Apply) -> str:
         write = partial(_WRITTEN[node.detail.name], node)
@@ -327,7 +322,7 @@ class _Printer:
         assert found is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
         texts = self.all(node.arguments)
-        if over and node.distinct and node.name in _OVER_SETS:
+        if over and (node.distinct or node.name == "approx_distinct") and node.name in _OVER_SETS:
             return _over_set(node, texts[0], over)
         distinct = "DISTINCT " if node.distinct and not over else ""
         template = found.overload.spark
@@ -375,13 +370,25 @@ class _Printer:
         return f"{distance} {side}"
 
 
-_OVER_SETS: Final = frozenset({"count", "sum", "avg"})
+_TAKING_NULL: Final = frozenset({"repeat"})
+"""The functions that may fail, and to which NULL is a value like others."""
+
+
+def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
+    """Give a function's template so that it gives NULL for a NULL before it looks at the other arguments, which it might refuse."""
+    open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
+    if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
+        return overload.spark
+    return f"IF({' OR '.join(f'{{{index}}} IS NULL' for index in open_)}, NULL, {overload.spark})"
+
+
+_OVER_SETS: Final = frozenset({"count", "sum", "avg", "approx_distinct"})
 
 
 def _over_set(node: e.Aggregate, text: str, over: str) -> str:
     """COUNT, SUM and AVG with DISTINCT over a window, which Spark has not: of the set of values there."""
     values = f"collect_set({text}){over}"
-    if node.name == "count":
+    if node.name in {"count", "approx_distinct"}:
         return f"CAST(size({values}) AS BIGINT)"
     kind = "DOUBLE"
     if node.type.base == "decimal":
@@ -542,6 +549,12 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
         return texts[0]
     nulls = " OR ".join(f"{text} IS NULL" for text in texts)
     value = f"{node.name}({', '.join(texts)})"
+    if node.type.base in {"array", "row"}:
+
+        def better(left: str, right: str) -> str:
+            return once(lambda a, b: greater(node.name, a, b, node.type, printer.failure), left, right)
+
+        value = reduce(better, texts)
     if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
         numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
