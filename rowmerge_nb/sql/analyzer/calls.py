@@ -478,9 +478,14 @@ class CallAnalyzer:
         """Give the concatenation of analyzed values."""
         kinds = [value.type for value in values]
         arrays = [kind for kind in kinds if kind.base == "array"]
-        one_is_null = len(kinds) == 2 and kinds.count(UNKNOWN) == 1
-        if set(kinds) <= {UNKNOWN} or (one_is_null and (arrays or Type("varbinary") in kinds)):
+        if set(kinds) <= {UNKNOWN}:
             self.ambiguous(node)
+        if len(kinds) == 2 and UNKNOWN in kinds:
+            (kind,) = (kind for kind in kinds if kind != UNKNOWN)
+            if kind.base in {"array", "varbinary", "char"} or kind == VARCHAR:
+                self.ambiguous(node)
+            # NULL beside an element is an array.
+            return e.Constant(Type("array", (kind,)), None)
         if arrays:
             return self._concat_arrays(node, values)
         if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:

@@ -69,7 +69,7 @@ format_number(double) -> varchar | {double formatted}
 codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
 format(varchar, any...) -> varchar | format_string({*})
 luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
-soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex({letters})))
+soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex(upper({letters}))))
 normalize(varchar(x), varchar(y)) -> varchar | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} IN ('NFC', 'NFKC') THEN reflect('com.ibm.icu.text.Normalizer', 'compose', {0}, {1} = 'NFKC') WHEN {1} IN ('NFD', 'NFKD') THEN reflect('com.ibm.icu.text.Normalizer', 'decompose', {0}, {1} = 'NFKD') ELSE {fail:INVALID_FUNCTION_ARGUMENT:Normalization form must be one of [NFD, NFC, NFKD, NFKC]} END
 uuid() -> uuid | uuid()
 url_extract_protocol(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(try_parse_url({0}, 'PROTOCOL'), '') END

@@ -76,6 +76,8 @@ def can_cast(source: Type, target: Type) -> bool:
         return target.base == "json" and has_json_form(source)
     if target.base in _NESTED:
         return source.base == "json" and is_read_from_json(target)
+    if source.base == "uuid" and target.base == "varchar":
+        return not target.parameters
     return target.base in _TARGETS.get(source.base, frozenset())
 
 

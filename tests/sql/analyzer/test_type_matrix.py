@@ -55,7 +55,7 @@ CASTS = {
     "Z": "vw DTSZ",
     "I": "vw I",
     "Y": "vw Y",
-    "u": "vw x u",
+    "u": "v x u",
     "j": "b tsilnrd vw j aAmo",
     "a": "a A j",
     "A": "a A j",

@@ -34,12 +34,14 @@ def sequence(text: str, path: JsonPath) -> str:
     """Write the items at the end of a path: an array, with a failure as its only item; NULL where the text is no JSON.
 
     Args:
-        text: the document as Spark SQL, used twice.
+        text: the document as Spark SQL, used three times.
         path: the path.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
     # What follows the first value of a text is not looked at: neither here nor in Trino.
-    items = f"IF(try_parse_json({text}) IS NULL, NULL, array(get_json_object({marked}, '$')))"
+    read = f"IF(try_parse_json({text}) IS NULL, NULL, array(get_json_object({marked}, '$')))"
+    # A text of blanks is null.
+    items = f"IF({text} RLIKE '^[ \\\\t\\\\r\\\\n]*\\\\z', array('null'), {read})"
     for step in path.steps:
         items = _strict(items, step) if path.strict else _lax(items, step)
     return items
