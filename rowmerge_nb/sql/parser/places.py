@@ -101,12 +101,13 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
 
 def _is_refused(text: str, *, extended: bool) -> bool:
     """Tell whether a statement that begins so is one of Trino's that is not supported."""
+    reader = StatementReader(text, extended=extended)
     try:
         with room():
-            StatementReader(text, extended=extended).statement()
+            reader.statement()
     except RowMergeError as error:
-        return error.code == "NOT_SUPPORTED"
-    return False
+        return reader.refuses or error.code == "NOT_SUPPORTED"
+    return reader.refuses
 
 
 def _read(text: str, cursor: int, *, extended: bool) -> _Watching:

@@ -275,6 +275,11 @@ class Reader:
         if self._refused is None or (self._refused.code == "NOT_SUPPORTED" != error.code):
             self._refused = error
 
+    @property
+    def refuses(self) -> bool:
+        """Is what was read refused, however it goes on?"""
+        return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
+
     def check(self) -> None:
         """Raise what was found while the statement was read."""
         for error in (self._wrong, self._refused):

@@ -261,15 +261,15 @@ class StatementReader(DefinitionReader):
     # -- the session ----------------------------------------------------------------------------------------------
 
     def _use(self) -> NoReturn:
-        word = self.take()
+        self._refuse_later()
         self.identifier()
         if self.token.word == ".":
             self.take()
             self.identifier()
-        self._refuse_read(word)
+        self._refuse_read()
 
     def _set(self) -> NoReturn:
-        word = self.take()
+        self._refuse_later()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
         if what == "SESSION":
             self.note("'AUTHORIZATION'")
@@ -284,14 +284,18 @@ class StatementReader(DefinitionReader):
             self.identifier()
         elif what == "PATH":
             self.identifiers()
-        self._refuse_read(word)
+        self._refuse_read()
 
-    def _refuse_read(self, word: Token) -> NoReturn:
-        """Refuse a statement that was read, so that what cannot be read is told before."""
+    def _refuse_later(self) -> None:
+        """Take the word of a statement that is refused once it is read, so that what cannot be read is told before."""
+        word = self.take()
+        said = f"The statement {word.word} is not supported by this engine"
+        self.refused(ParseError(said, code="NOT_SUPPORTED").at(word.span))
+
+    def _refuse_read(self) -> NoReturn:
         self.expect_end()
         self.check()
-        said = f"The statement {word.word} is not supported by this engine"
-        raise ParseError(said, code="NOT_SUPPORTED").at(word.span)
+        self.fail()
 
     # -- prepared statements --------------------------------------------------------------------------------------
 
