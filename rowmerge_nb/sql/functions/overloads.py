@@ -4,8 +4,8 @@ A row of `rowmerge_nb.sql.functions` reads ``name(argument types) -> result type
 
 In a signature one capital letter stands for any type, ``varchar(x)`` and ``decimal(p,s)`` for text and decimals of any size,
 ``function(T,R)`` for a lambda from T to R, ``T...`` for one or more; what Trino asks of type variables follows the parenthesis.
-``! sentence`` in place of ``| Spark SQL`` refuses a signature that Trino has. A row that begins with ``~`` is a special case of
-one that follows.
+``! sentence`` in place of ``| Spark SQL`` refuses a signature that Trino has. A row that begins with ``~`` is one that
+Trino does not list: it is taken for the very types that a listed one takes, or for arguments that none takes.
 
 In a template ``{0}`` is the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type, ``{int:0}`` the argument as
 an INT (cut to its range), ``{divisor:0}`` as what is divided by (NULL for zero under TRY, where Spark would fail), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose

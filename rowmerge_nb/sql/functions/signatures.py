@@ -48,7 +48,11 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
             if bound.arguments == tuple(arguments):
                 return _special(name, bound)
             fitting.append(bound)
-    return _special(name, fitting[0]) if fitting else None
+    if fitting:
+        return _special(name, fitting[0])
+    # Arguments that no listed signature takes.
+    others = (_bind(overload, arguments) for overload in overloads(name) if overload.special)
+    return next((bound for bound in others if bound is not None), None)
 
 
 def _special(name: str, general: Resolved) -> Resolved:
