@@ -168,8 +168,8 @@ _WIDTHS: Final = (14, 27, 56)
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 FIRST_WORDS: Final = (
-    *("merge", "select", "with", "values", "table", "insert", "update", "delete", "explain", "show", "desc", "describe"),
-    *("create", "drop", "alter", "truncate", "comment", "call"),
+    *("merge", "select", "with", "values", "table", "insert", "update", "delete", "explain", "set", "show", "desc", "describe"),
+    *("create", "drop", "alter", "truncate", "comment", "call", "use"),
     *("prepare", "execute", "deallocate", "start", "commit", "rollback"),
 )
 """The words with which a statement begins, as the parser has them, whose loading a first cell does not wait for."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyorc
 import pytest
 
-from proof.engines.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table
+from proof.engines.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table, trino_class
 from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import InsertAction, MergeStatement, Scenario
@@ -64,7 +64,7 @@ class HiveUnderTest(EngineUnderTest):
                 return Outcome(None, None, frozenset({f"{error.code}, and the table was changed"}), str(error))
             if error.code == NOBODY_CAN:
                 raise InexpressibleError(str(error)) from error
-            return Outcome(None, None, frozenset({self._class(error)}), str(error))
+            return Outcome(None, None, frozenset({trino_class(error)}), str(error))
         return Outcome(self._content(name, target.names), result.count)
 
     def _make(self, name: SchemaTableName, scenario: Scenario) -> None:

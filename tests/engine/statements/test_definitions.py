@@ -103,7 +103,7 @@ def test_one_name_is_a_table_or_a_view(engine):
     with pytest.raises(RowMergeError, match="View already exists"):
         engine.register("v", pa.table({"a": [1]}))
     engine.run("DROP VIEW v")
-    assert error_of(engine, "DROP VIEW v") == ("TABLE_NOT_FOUND", "View 'memory.default.v' does not exist", 1, 1)
+    assert error_of(engine, "DROP VIEW v") == ("GENERIC_USER_ERROR", "View 'memory.default.v' does not exist", 1, 1)
     assert str(engine.run("DROP VIEW IF EXISTS v")).startswith("There is no such view")
 
 
