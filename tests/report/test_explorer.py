@@ -112,6 +112,19 @@ def test_steps_are_those_that_the_statement_has(engine: Engine, result: Result) 
     assert steps(MERGE, era="current") == names
 
 
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
+    state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
+    of_page = {row["of"]: row["cells"] for row in state["before"]["rows"]}
+    marked = [channel["name"] for channel in state["before"]["channels"]].index("is_distinct")
+    for index, row in enumerate(state["rows"]):
+        word, says = row["distinct"]
+        assert word == (f"is_distinct {of_page[index][marked]}" if row["target"] else "in no pair")
+        assert ("more than once" in says) == (word == "is_distinct 0")
+        assert (row["finish"][0] == "nothing of it") == (not row["becomes"])
+        assert all(str(writer) in row["finish"][1] for writer in row["writers"])
+
+
 @pytest.mark.parametrize(
     ("statement", "options", "said"),
     [
@@ -423,6 +436,7 @@ def test_predict_hides_what_becomes_of_rows_until_all_are_chosen(page: str, tmp_
         await click('[data-key=predict]');
         told.score = text('.rx-rows .rx-says');
         told.wrong = all('.rx-values em').map((one) => one.textContent.trim());
+        told.colours = all('.rx-values em').map((one) => one.className);
         """,
         tmp_path,
     )
@@ -431,7 +445,9 @@ def test_predict_hides_what_becomes_of_rows_until_all_are_chosen(page: str, tmp_
     assert stations == 4, "nothing beyond the join is drawn"
     assert told["ready"] == "Reveal"
     assert told["score"] == "4 of 7 right."
-    assert told["wrong"] == ["right", "right", "you chose none", "right", "you chose none", "right", "you chose none"]
+    right, wrong = "\u2713 right", "\u00d7 you chose none"
+    assert told["wrong"] == [right, right, wrong, right, wrong, right, wrong]
+    assert told["colours"] == ["rx-right" if one == right else "rx-wrong" for one in told["wrong"]]
 
 
 @needs_browser
@@ -806,7 +822,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         await click('[data-key=step-transform]');
         told.run = [rows(), marks(), all('.rx-other').length, all('[aria-pressed=true]').map((one) => one.dataset.key)];
         await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]');
-        told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]];
+        told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]]; told.headline = text('.rm-out');
         told.writers = text('[data-key=step-sinks]'); await click('[data-key=step-sinks]'); told.sinks = text('.rx-says'); told.handed = [text('.rx-moment h4'), text('.rx-moment thead')];
         await click('[data-key=tab-calls]'); told.calls = text('[role=tabpanel]');
         await click('[data-key=step-finish]'); told.finish = text('.rx-says');
@@ -829,6 +845,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         "in the run 7. What differs is framed there"
     )
     assert first == "0 Aaron Aaron 11 Arches 3 0 0"
+    assert told["headline"].startswith("As it ran: ")
     assert told["sinks"].startswith("Not run: ")
     assert told["handed"][0].endswith("What the sinks would get")
     assert "insert_from_update" not in told["handed"][1]
@@ -869,8 +886,8 @@ def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine
 @pytest.mark.parametrize(
     ("statement", "switches"),
     [
-        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", ["paradigm", "era"]),
-        ("DELETE FROM accounts WHERE purchases > 5", ["era"]),
+        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", ["row change paradigm", "pages of era"]),
+        ("DELETE FROM accounts WHERE purchases > 5", ["pages of era"]),
     ],
 )
 def test_update_and_delete_have_the_switches_that_make_a_difference(

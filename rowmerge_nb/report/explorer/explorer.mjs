@@ -9,6 +9,12 @@ const PATIENCE_MS = 10000;
 // Short names of values that are long.
 const SHORT = { DELETE_ROW_AND_INSERT_ROW: "delete + insert", CHANGE_ONLY_UPDATED_COLUMNS: "change columns" };
 const OPTIONS = ["paradigm", "era", "duplicates"];
+// What an option is called, and what it decides.
+const OPTION_WORDS = {
+  paradigm: ["row change paradigm", "the form in which the store takes changes, which its connector names"],
+  era: ["pages of era", "which channels pages have: those of the documents, or those of Trino today"],
+  duplicates: ["repeated matches by", "when a target row that several source rows match ends the statement: Trino\u2019s rule, or the SQL standard\u2019s"],
+};
 // A DELETE is one row under both paradigms, and without a join nothing is matched twice.
 const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
 const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
@@ -161,7 +167,7 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [asItRan() && h("b", {}, "As it ran: "), runs(state.outcome)]),
       h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
@@ -176,7 +182,7 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && " The switch duplicates above has the other rule decide."),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
@@ -255,10 +261,11 @@ function render({ model, el }) {
   function switches() {
     const known = OPTIONS_OF[base.kind].map((name) => [name, options(name)]).filter(([, values]) => values.length > 1);
     return [
-      known.length > 0 && h("div", { class: "rx-switches" }, known.map(([name, values]) => h("div", { role: "group", "aria-label": name }, h("span", {}, name),
+      known.length > 0 && h("div", { class: "rx-switches" }, known.map(([name, values]) => h("div", { role: "group", "aria-label": OPTION_WORDS[name][0] }, h("span", {}, OPTION_WORDS[name][0]),
         values.map((one) => h("button", {
           "data-key": `${name}-${one}`, "aria-pressed": model.get(name) === one ? "true" : "false", title: ran(name) === one ? `${one}, as it ran` : one, click: () => choosing({ [name]: one }),
         }, SHORT[one] ?? one))))),
+      known.length > 0 && h("p", { class: "rx-options" }, known.map(([name], index) => [index ? "; " : "", h("b", {}, OPTION_WORDS[name][0]), `: ${OPTION_WORDS[name][1]}`]), "."),
       state.trial && h("p", { class: "rx-other" }, h("span", { class: "rx-tag" }, state.trial.tag), state.trial.says, " ", h("button", { class: "rx-link", "data-key": "if-back", click: back }, "Back to the run")),
     ];
   }
@@ -394,7 +401,7 @@ function render({ model, el }) {
       h("span", { class: "rx-values" },
         row.source && [h("b", {}, "s "), "(", listed(row.source), ") "], row.target && [h("b", {}, "t "), "(", listed(row.target), ")"],
         barred(row) && h("span", { class: "rx-unknown" }, "ON ?"),
-        right && h("em", {}, ` ${right}`)));
+        right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)));
   }
 
   // A NULL of its own keeps a source row from any partner.
@@ -525,11 +532,13 @@ function render({ model, el }) {
         barred(row) ? h("p", { class: "rm-p" }, "It has no partner: for every target row this is unknown, since NULL equals nothing.") : !row.on && h("p", { class: "rm-p" }, row.reasons[0] ?? ""),
         row.on && condition(row.on), row.near && h("p", { class: "rm-p" }, row.near)),
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
+      station("distinct", row.distinct[0], h("p", { class: "rm-p" }, row.distinct[1])),
       station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
       station("exchange", row.writers.map(writerName).join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} handed over`))),
+      station("finish", row.finish[0], h("p", { class: "rm-p" }, row.finish[1])),
       station("commit", row.fate === "none" || !lasts() ? (row.target ? "as it was" : "not in the table") : { DELETE: "gone", INSERT: "added" }[row.fate] ?? "changed", becomes(row)),
     ];
   }
@@ -543,6 +552,8 @@ function render({ model, el }) {
 
   // Of options that were not run the pages are known, and no call was made.
   const notRun = () => Boolean(state.no_calls);
+  // Which rows change no option decides, unless it ends the statement: the counts stay those of the run.
+  const asItRan = () => notRun() && !state.failed;
   const writerName = (number) => (number < 0 ? "some writer" : `writer ${number}`);
 
   function sides(row) {

@@ -147,8 +147,10 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
                 "near": "",
                 "verdicts": [],
                 "values": [],
+                "distinct": ["", "This row is one of those that ended the statement."],
                 "becomes": [],
                 "writers": [],
+                "finish": [],
                 "made": None,
             }
 

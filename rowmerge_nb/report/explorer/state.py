@@ -16,6 +16,7 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
 from rowmerge_nb.report.explorer.places import place_sentence, placed_rows
+from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -302,6 +303,8 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
 def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     merged = trace.kind == "MERGE"
     shown = journey_row(journey, merged)
+    pages = trace.pages
+    assert pages is not None
     lead = journey.source if journey.source is not None else journey.target
     return {
         "number": journey.source_row,
@@ -323,8 +326,10 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
             if v.fate is not Fate.NOT_APPLICABLE
         ],
         "values": [[visible(name), visible(text)] for name, text in _assigned(journey, trace)],
+        "distinct": list(distinct_station(journey, pages)) if merged else [],
         "becomes": list(journey.becomes),
         "writers": list(journey.writers),
+        "finish": list(finish_station(journey)),
         "made": _values(journey.made),
     }
 
