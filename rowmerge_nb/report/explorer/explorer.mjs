@@ -534,7 +534,7 @@ function render({ model, el }) {
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
       station("distinct", row.distinct[0], h("p", { class: "rm-p" }, row.distinct[1])),
       station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
-      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
+      station("exchange", [...new Set(row.writers.map(writerName))].join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} handed over`))),
