@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import rowmerge_nb as rm
 from proof.trials.driver import MERGE, StoreLocation, digest, initial_rows, merged_rows, news, read
@@ -38,6 +39,12 @@ FORMS = {
     "by keys": RuleSettings(one_task_bytes=0, source_bytes=0, packed_bytes=0),
 }
 """What has a MERGE joined in one way, however few its rows are: in the tasks that read the target, or by its keys."""
+ASKING = """MERGE INTO t USING news s ON t.id = s.id
+    WHEN MATCHED AND s.id >= (SELECT max(id) FROM bounds) THEN DELETE
+    WHEN MATCHED AND s.id IN (SELECT id FROM bounds) THEN UPDATE SET v = 0, name = 'bound'
+    WHEN MATCHED THEN UPDATE SET v = s.v + (SELECT sum(v) FROM bounds), name = CAST(1 + (SELECT random()) AS varchar)
+    WHEN NOT MATCHED AND s.id NOT IN (SELECT id + 5000 FROM bounds) THEN INSERT (id, v, name) VALUES (s.id, (SELECT min(v) FROM bounds), s.name)"""
+"""A statement whose conditions and values ask tables."""
 
 
 def session_of(address: str, folder: str, **settings: str) -> Any:
@@ -117,6 +124,23 @@ class Driver:
             ids, values = table.column("id").to_numpy(), table.column("v").to_numpy()
             expected = table.set_column(1, "v", pa.array(np.where(ids % 2 == 0, values + 1, values)))
         return {"same": digest(self.engine.table("t")) == digest(expected), "count": result.count}
+
+    def subqueries(self, form: str) -> dict[str, Any]:
+        """Run ``ASKING`` on 20 000 rows, with as many sources, half of which are new; gives what is there then, summed up."""
+        engine = rm.Engine(spark=self.spark, rule_settings=FORMS[form])
+        keys = np.arange(10_000, 30_000)
+        engine.register("t", initial_rows(20_000))
+        engine.register("bounds", pa.table({"id": [15_000, 16_000, 19_990], "v": [1, 2, 4]}))
+        source = pa.table({"id": keys, "v": keys % 10, "name": pa.array(["new"] * len(keys))})
+        result = engine.run(ASKING, namespace={"news": source})
+        table = engine.table("t")
+        drawn = table.filter(pc.starts_with(table.column("name"), "1."))
+        return {
+            "counts": dict(result.counts),
+            "rows": table.num_rows,
+            "sum": pc.sum(table.column("v")).as_py(),
+            "drawn": [drawn.num_rows, pc.count_distinct(drawn.column("name")).as_py()],
+        }
 
     def settings(self) -> dict[str, str]:
         """Give the session's settings that statements change."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.clusters.driver import FORMS
 from tests.engine.statements.test_merge import AFTER
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -31,6 +33,19 @@ def test_large_tables_in_memory_and_frames_travel_to_executors(cluster, flow):
     done = cluster.ask("frames", rows=100_000, flow=flow)
     assert done["same"]
     assert done["count"] == (100_000 if flow == "merge" else 50_000)
+
+
+@pytest.mark.parametrize("form", [*FORMS])
+def test_subqueries_are_asked_once_and_every_executor_gets_their_answers(cluster, form):
+    ids = np.arange(20_000)
+    kept = (ids * 7 % 1000)[:10_000].sum() + sum(key % 10 + 7 for key in range(10_000, 19_990) if key not in {15_000, 16_000})
+    assert cluster.ask("subqueries", form=form) == {
+        # The row of the greatest bound and those behind it go; three of the new ones are bounds and 5000.
+        "counts": {"INSERT": 9_997, "UPDATE": 9_990, "DELETE": 10, "none": 3},
+        "rows": 20_000 - 10 + 9_997,
+        "sum": kept + 9_997,
+        "drawn": [9_988, 1],
+    }
 
 
 def test_a_connector_of_a_notebooks_cell_works(cluster):
