@@ -119,7 +119,7 @@ def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
     marked = [channel["name"] for channel in state["before"]["channels"]].index("is_distinct")
     for index, row in enumerate(state["rows"]):
         word, says = row["distinct"]
-        assert word == (f"is_distinct {of_page[index][marked]}" if row["target"] else "in no pair")
+        assert word == (f"is_distinct {of_page[index][marked]}" if row["target"] else "does not count")
         assert ("more than once" in says) == (word == "is_distinct 0")
         assert (row["finish"][0] == "nothing of it") == (not row["becomes"])
         assert all(str(writer) in row["finish"][1] for writer in row["writers"])
@@ -945,3 +945,19 @@ def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> Non
     assert any("I" in writer["rows"] for writer in state["writers"])
     for writer in state["writers"]:
         assert sum(int(part.split()[1]) for part in writer["rows"].split(", ")) == len(writer["page"])
+
+
+@pytest.mark.parametrize(("era", "decides"), [("documents", True), ("current", False)])
+def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(engine: Engine, era: str, decides: bool) -> None:
+    state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
+    steps = {step["key"]: dict(step["legend"]) for step in state["steps"]}
+    assert ("which says where it goes" in steps["sinks"]["a DELETE"]) == decides
+    assert any(half["placed"] == "spread evenly: no value decides" for half in state["after"]["rows"]) != decides
+
+
+def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engine: Engine) -> None:
+    trace = engine.run(MERGE, rehearse=True).trace
+    run = explorer_state(trace)
+    changes = otherwise(run, variants_of(trace))["changes"]
+    told = json.dumps(changes["CHANGE_ONLY_UPDATED_COLUMNS|documents|trino"])
+    assert told.count("Not run: what fragments the sinks would give") >= sum(bool(row["becomes"]) for row in run["rows"])

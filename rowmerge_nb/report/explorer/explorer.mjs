@@ -12,7 +12,7 @@ const OPTIONS = ["paradigm", "era", "duplicates"];
 // What an option is called, and what it decides.
 const OPTION_WORDS = {
   paradigm: ["row change paradigm", "the form in which the store takes changes, which its connector names"],
-  era: ["pages of era", "which channels pages have: those of the documents, or those of Trino today"],
+  era: ["pages of era", "how pages and their exchange look: as the design documents of MERGE have them, or as Trino has them today"],
   duplicates: ["repeated matches by", "when a target row that several source rows match ends the statement: Trino\u2019s rule, or the SQL standard\u2019s"],
 };
 // A DELETE is one row under both paradigms, and without a join nothing is matched twice.
@@ -537,7 +537,7 @@ function render({ model, el }) {
       station("exchange", [...new Set(row.writers.map(writerName))].join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "by what, is not known"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
-          h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} handed over`))),
+          h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, `what writer ${number} ${notRun() ? "would hand" : "handed"} over`))),
       station("finish", row.finish[0], h("p", { class: "rm-p" }, row.finish[1])),
       station("commit", row.fate === "none" || !lasts() ? (row.target ? "as it was" : "not in the table") : { DELETE: "gone", INSERT: "added" }[row.fate] ?? "changed", becomes(row)),
     ];

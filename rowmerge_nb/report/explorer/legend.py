@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
 from rowmerge_nb.report.model.repeated import repeated_matches
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
@@ -34,7 +34,13 @@ _TWO_ROWS: Final = (
 )
 _ONE_ROW: Final = (
     "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
-    "old row wherever it lies, and all columns with their new values; in the era current begin_merge is told which of them a clause sets."
+    "old row wherever it lies, and all columns with their new values, among them those that no clause sets."
+)
+
+
+_EXPRESSIONS: Final = (
+    " What conditions compare is compared exactly: 'Eve ' is not 'Eve'. The standard leaves it to the collation whether blanks at the end count "
+    "and whether case does. That NULL equals nothing, and that unknown is not true, both have."
 )
 
 
@@ -43,7 +49,7 @@ def asides(trace: Trace) -> dict[str, str]:
     told = {}
     in_place = trace.paradigm != DELETE_AND_INSERT
     if rules := repeated_matches(trace):
-        told["distinct"] = "".join(part for part, _ in code_parts(rules))
+        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + _EXPRESSIONS
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
     return told
@@ -64,24 +70,35 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
     none = "NULL" if current else f"{MINUS}1"
     codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
     told = []
+    if trace.kind == "MERGE":
+        merge_row = pages.layout.before.merge_row
+        told.append(
+            [
+                f"{merge_row}.0 and so on",
+                f"the fields of one channel, merge_row: channel {merge_row} is one value of several fields",
+            ]
+        )
     if places := _places(pages):
         told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
     if pages.layout.before.hash is not None:
         told.append(
             [
                 "hash",
-                "of that, its last digits; 42 of NULL. It places nothing: the exchange hashes what a row holds when it gets there",
+                "of that, its last digits; 42 of NULL. It does not decide on the writer: the exchange hashes anew what a row holds behind transform_page",
             ]
         )
     told += [
         ["row_id", "by which the store finds the target row; NULL without one"],
-        ["columns", "what the clause makes of the row; of other rows the old place at most"],
+        [
+            "columns",
+            f"the row that the clause makes; of a DELETE and of no clause NULL{f', but for the old {places}' if places else ''}",
+        ],
         ["present", "the join found a target row"],
         ["operation", codes],
         ["case_number", f"the clause that fired, {none} where none did; once in merge_row, and once beside it for is_distinct"],
         [
             "is_distinct",
-            "0 where a pair of unique_id and case_number comes again; without a target row it does not count"
+            "0 where a pair of unique_id and case_number has come before; of rows without a target row it is 0 as well from the second on, and does not count"
             if current
             else "0 on every row of a pair of unique_id and case_number that comes more than once",
         ],
@@ -99,7 +116,10 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     elif current:
         codes += ["4 the INSERT of an UPDATE", "5 the DELETE of an UPDATE"]
     places = _places(pages)
-    kept = f"all but {places}, which says where it goes, are left empty" if places else "they are left empty"
+    spread = exchange_of(trace)
+    # By the columns of the insert layout a DELETE finds its writer only where no layout of updates spreads it otherwise.
+    decides = ", which says where it goes," if spread is not None and rules_of(trace, spread)[1] != EVENLY else ""
+    kept = f"all but {places}{decides} are left empty" if places else "they are left empty"
     deleted = (
         "the row id names the row; the old values go along"
         if current and not split
@@ -116,7 +136,12 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
         )
     return [
         *told,
-        ["insert_from_update", "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"],
+        [
+            "insert_from_update",
+            "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not get it"
+            if split
+            else "0 throughout, since an UPDATE stays one row; the sinks do not get it",
+        ],
     ]
 
 

@@ -25,8 +25,8 @@ __all__ = ["BETWEEN", "NO_CALLS", "difference", "otherwise"]
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
 NO_CALLS: Final = (
-    "No call was made. They would be those of the run, with a sink for every writer that gets rows and the pages that stand at the step sinks. "
-    "What is in the fragments only a run can tell: result.what_if(...) makes one on a copy of the target."
+    "No call was made. They would be those of the run, but for what get_row_change_paradigm and the layouts answer, with a sink for every writer that gets rows and the pages "
+    "that stand at the step sinks. What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
 _FINISH: Final = "Not run: what fragments the sinks would give, and what the connector would make of them, is not known."
 _COMMIT: Final = "Not run: all of it would become visible at once."
@@ -95,13 +95,14 @@ def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
         **state,
         "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
         "absent": [],
+        "rows": [{**row, "finish": [row["finish"][0], _FINISH]} if row["becomes"] else row for row in state["rows"]],
         "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
         "no_calls": NO_CALLS,
     }
 
 
 def _options(trace: Trace) -> str:
-    rule = f", duplicate rule {trace.duplicates}" if trace.kind == "MERGE" else ""
+    rule = f", repeated matches by the rule {trace.duplicates}" if trace.kind == "MERGE" else ""
     return f"{trace.paradigm}, pages of era {trace.era}{rule}."
 
 

@@ -26,12 +26,14 @@ def place_sentence(trace: Trace) -> str:
     if exchange is None or exchange.insert_rule == "":
         return exchange_sentence(trace)
     columns = join(_columns(trace)) or "nothing"
+    # Other languages give -5 mod 2 as -1.
+    counted = " The hash is Spark's xxhash64, and mod is never below zero." if exchange.insert_rule == HASH else ""
     alike = (
         f"rows with the same {columns}"
         if exchange.insert_rule == HASH
         else f"rows for which its function of {columns} gives the same"
     )
-    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}"
+    return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}{counted}"
 
 
 def placed_rows(trace: Trace) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.words import join, plural
+from rowmerge_nb.words import join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
@@ -18,14 +18,21 @@ __all__ = ["distinct_station", "finish_station"]
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
     """Say in a word and in a sentence whether the row's pair of target row and clause comes again."""
     if journey.target is None:
-        return "in no pair", "It has no target row, so it is in no pair that could come again."
+        return (
+            "does not count",
+            "It has no target row, so it is in no pair that could come again: whatever is_distinct is, nothing looks at it.",
+        )
     if not pages.transformed:
         return "", "What MarkDistinct gave it, is not known."
     given = pages.before.column(pages.layout.before.is_distinct)[journey.page_row].as_py()
-    clause = clause_label(journey.case_number) if journey.case_number >= 0 else "no clause, which counts as one"
+    clause = (
+        f"with {clause_label(journey.case_number)}"
+        if journey.case_number >= 0
+        else "without a clause, which counts as a clause of its own"
+    )
     # In pages of today only the rows after a pair's first one are marked; in those of the documents all of them are.
     once = "for the first time" if pages.layout.era is Era.CURRENT else "once"
-    return f"is_distinct {given}", f"This target row comes with {clause} {once if given else 'more than once'}."
+    return f"is_distinct {given}", f"This target row comes {once if given else 'more than once'} {clause}."
 
 
 def finish_station(journey: Journey) -> tuple[str, str]:
@@ -35,9 +42,11 @@ def finish_station(journey: Journey) -> tuple[str, str]:
     known = sorted({writer for writer in journey.writers if writer >= 0})
     if not known:
         return "some writer", "The fragments of some writer's sink name what became of it."
-    writers = f"{'writer' if len(known) == 1 else 'writers'} {join([str(writer) for writer in known])}"
-    rows = plural(len(journey.becomes), "row")
+    named, one = join([str(writer) for writer in known]), len(known) == 1
+    writers = f"writer {named}" if one else f"writers {named}"
+    sinks = f"sink of {writers} gives" if one else f"sinks of {writers} give"
+    stored = "it has" if one else "they have"
     return (
         writers,
-        f"Of this row {rows} of the page went to {writers}. The fragments of their sinks name what these have stored, and finish_merge makes one change of them.",
+        f"The fragments that the {sinks} at the end name what {stored} stored of this row; finish_merge makes one change of all fragments.",
     )
