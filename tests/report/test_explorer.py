@@ -850,7 +850,10 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["handed"][0].endswith("What the sinks would get")
     assert "insert_from_update" not in told["handed"][1]
     assert told["sinks"].endswith("would be handed 5 rows.")
-    assert told["calls"].startswith("not runNo call was made.")
+    assert told["calls"].startswith(
+        "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
+    )
+    assert "get_row_change_paradigm coordinatorCHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
     assert told["finish"].startswith("Not run: what fragments")
     assert "hash" not in told["era"][0]
     assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks"]
@@ -961,3 +964,34 @@ def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engin
     changes = otherwise(run, variants_of(trace))["changes"]
     told = json.dumps(changes["CHANGE_ONLY_UPDATED_COLUMNS|documents|trino"])
     assert told.count("Not run: what fragments the sinks would give") >= sum(bool(row["becomes"]) for row in run["rows"])
+
+
+def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(engine: Engine) -> None:
+    trace = engine.run(MERGE, rehearse=True).trace
+    derived = engine.run(MERGE, rehearse=True, era="current", paradigm="CHANGE_ONLY_UPDATED_COLUMNS").trace
+    run = explorer_state(trace)
+    states = {"DELETE_ROW_AND_INSERT_ROW|documents|trino": run}
+    changes = otherwise(run, variants_of(trace))["changes"]
+    for name in ("CHANGE_ONLY_UPDATED_COLUMNS|documents|trino", "CHANGE_ONLY_UPDATED_COLUMNS|current|trino"):
+        based, change = changes[name]
+        states[name] = _applied(states[based or next(iter(states))], change)
+    told, really = states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"], explorer_state(derived)["calls"]
+    counted = {"finish", "finish_merge"}
+    assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [
+        (one["order"], one["where"], one["method"], one["means"]) for one in really
+    ]
+    assert [one["carries"] for one in told if one["method"] not in counted] == [
+        one["carries"] for one in really if one["method"] not in counted
+    ]
+
+
+def _applied(old: Any, change: Any) -> Any:
+    """Lay a difference over a state, as the front end does."""
+    if change is None:
+        return old
+    kind, parts, more = (*change, None)[:3]
+    if kind == "=":
+        return parts
+    if kind == "[":
+        return [_applied(old[at] if at < len(old) else None, parts.get(str(at))) for at in range(more)]
+    return {name: _applied(old.get(name), parts.get(name)) for name in {*old, *parts} if name not in more}

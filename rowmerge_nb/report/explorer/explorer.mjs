@@ -571,7 +571,7 @@ function render({ model, el }) {
       const text = row.values.find(([column]) => column === name)?.[1];
       return h("tr", {}, h("th", { scope: "row" }, name),
         h("td", {}, row.target && old !== made ? [h("del", {}, value(old)), " \u2192 "] : "", h(row.target && old === made ? "span" : "ins", {}, value(made))),
-        h("td", { class: "rm-mut" }, text ? h("code", {}, text) : ""));
+        h("td", { class: "rm-mut rm-w" }, text ? h("code", {}, text) : ""));
     })))];
   }
 
@@ -616,12 +616,13 @@ function render({ model, el }) {
   }
 
   function callsPanel() {
-    if (state.no_calls) return h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
-    return scroll("Calls", h("table", { class: "rm-t" },
+    const untold = state.no_calls && h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
+    if (!state.calls.length) return untold;
+    return [untold, scroll("Calls", h("table", { class: "rm-t" },
       h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
         h("td", { class: "rm-r rm-mut" }, call.order),
-        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
+        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
   }
 
   // The rows that the sink of a writer has got.

@@ -91,9 +91,11 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
         ["row_id", "by which the store finds the target row; NULL without one"],
         [
             "columns",
-            f"the row that the clause makes; of a DELETE and of no clause NULL{f', but for the old {places}' if places else ''}",
+            "the row that the clause makes; of a DELETE the old one; of no clause NULL"
+            if current
+            else f"the row that the clause makes; of a DELETE and of no clause NULL{f', but for the old {places}' if places else ''}",
         ],
-        ["present", "the join found a target row"],
+        ["present", "the join found a target row; NULL of no clause" if current else "the join found a target row"],
         ["operation", codes],
         ["case_number", f"the clause that fired, {none} where none did; once in merge_row, and once beside it for is_distinct"],
         [

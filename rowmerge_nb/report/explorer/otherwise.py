@@ -5,29 +5,35 @@ The front end lays a difference over the state of the run. It computes nothing o
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_steps
+from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
 
-__all__ = ["BETWEEN", "NO_CALLS", "difference", "otherwise"]
+__all__ = ["BETWEEN", "difference", "otherwise"]
 
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
-NO_CALLS: Final = (
-    "No call was made. They would be those of the run, but for what get_row_change_paradigm and the layouts answer, with a sink for every writer that gets rows and the pages "
-    "that stand at the step sinks. What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
+_CALLS: Final = "No call was made. These would be: those of the run"
+_OTHER_ANSWER: Final = ", but that get_row_change_paradigm answers otherwise and the sinks get other rows"
+_OTHER_ROWS: Final = ", but that the sinks get other rows"
+_UNKNOWN: Final = "Not all of them are known: for some rows a function of the connector's decides on the writer."
+_FRAGMENTS: Final = (
+    "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
+_NOT_KNOWN: Final = "how many fragments, only a run can tell"
 _FINISH: Final = "Not run: what fragments the sinks would give, and what the connector would make of them, is not known."
 _COMMIT: Final = "Not run: all of it would become visible at once."
 _PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
@@ -80,15 +86,16 @@ def _state(
     options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
     # Under another rule that lets it pass, the same pages are there.
     alike = next((one for one, other in variants.traces.items() if one in known and other.pages is trace.pages), None)
-    state = {**known[alike]} if alike is not None else _derived(trace, untouched)
+    state = {**known[alike]} if alike is not None else _derived(trace, run, untouched)
     failed = trace.state == StatementState.FAILED
     differs = [state["steps"][-1]["key"]] if failed else differing_steps(state, run)
     trial = {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}
     return {**state, "meta": [[_options(trace), ""]], "options": options, "trial": trial}
 
 
-def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
+def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
     state = explorer_state(trace, untouched)
+    calls = list(_calls(trace, run))
     says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT}
     known = trace.state == StatementState.FAILED
     return {
@@ -97,8 +104,46 @@ def _derived(trace: Trace, untouched: pa.Table | None) -> dict[str, Any]:
         "absent": [],
         "rows": [{**row, "finish": [row["finish"][0], _FINISH]} if row["becomes"] else row for row in state["rows"]],
         "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
-        "no_calls": NO_CALLS,
+        "calls": calls,
+        "no_calls": _said_of_calls(trace, run, known=bool(calls)),
     }
+
+
+def _said_of_calls(trace: Trace, run: Mapping[str, Any], *, known: bool) -> str:
+    if not known:
+        return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
+    return f"{_CALLS}{_OTHER_ANSWER if trace.paradigm != run['options']['paradigm'] else _OTHER_ROWS}. {_FRAGMENTS}"
+
+
+def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the calls that there would be: the coordinator's of the run, and between them those of each writer that gets rows.
+
+    Nothing where a row's writer is not known, and where the run gave a sink its rows in several pages: how they would be cut, is not known.
+    """
+    of_sinks = [call for call in run["calls"] if call["writer"] is not None]
+    methods = list(dict.fromkeys(call["method"] for call in of_sinks))
+    pages = Counter((call["writer"], call["method"]) for call in of_sinks)
+    unknown = trace.pages is None or any(writer < 0 for writer in trace.pages.writers)
+    if unknown or not of_sinks or max(pages.values()) > 1 or any(call["error"] for call in run["calls"]):
+        return
+    first = min(call["order"] for call in of_sinks)
+    own = [call for call in run["calls"] if call["writer"] is None]
+    words = {call["method"]: call for call in of_sinks}
+    carries = {"get_row_change_paradigm": trace.paradigm, "finish": _NOT_KNOWN, "finish_merge": _NOT_KNOWN}
+    made = [call for call in own if call["order"] < first]
+    for writer in trace.writers:
+        stored = {**carries, "store_merged_rows": operation_letters(writer.rows)}
+        made += [
+            {**words[method], "writer": writer.writer, "where": f"writer {writer.writer}", "carries": stored.get(method, "")}
+            for method in methods
+        ]
+    made += [call for call in own if call["order"] > first]
+    for order, call in enumerate(made, start=1):
+        yield {
+            **call,
+            "order": order,
+            "carries": carries.get(call["method"], call["carries"]) if call["writer"] is None else call["carries"],
+        }
 
 
 def _options(trace: Trace) -> str:

@@ -28,10 +28,11 @@ def place_sentence(trace: Trace) -> str:
     columns = join(_columns(trace)) or "nothing"
     # Other languages give -5 mod 2 as -1.
     counted = " The hash is Spark's xxhash64, and mod is never below zero." if exchange.insert_rule == HASH else ""
+    rows = "rows to insert" if rules_of(trace, exchange)[1] == EVENLY else "rows"
     alike = (
-        f"rows with the same {columns}"
+        f"{rows} with the same {columns}"
         if exchange.insert_rule == HASH
-        else f"rows for which its function of {columns} gives the same"
+        else f"{rows} for which its function of {columns} gives the same"
     )
     return f"A row's place is what the connector wants kept together, here {alike}: one place, one writer. {exchange_sentence(trace)}{counted}"
 
