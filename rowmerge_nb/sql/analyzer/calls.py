@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
+from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
@@ -23,7 +24,7 @@ from rowmerge_nb.sql.analyzer.windows import (
 )
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import is_ambiguous, lambda_parameters, resolve
+from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Scope
+    from rowmerge_nb.sql.functions.signatures import Resolved
     from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["CallAnalyzer", "ExpressionSite"]
@@ -256,9 +258,20 @@ class CallAnalyzer:
         if is_ambiguous(name, [value.type for value in values]):
             self.ambiguous(node)
         if found.overload.refusal:
-            self.refuse(f"{found.overload.shown} is not supported by this engine: {found.overload.refusal}", node)
+            self._refuse_signature(found, node)
+            return e.Apply(found.result, "function", tuple(values), found.overload)
         arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Apply(found.result, "function", arguments, found.overload)
+
+    def _refuse_signature(self, found: Resolved, node: s.Expression) -> None:
+        """Refuse a signature that Trino has and this engine has not; what else Trino would say against the statement is told before."""
+        overload = found.overload
+        what = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
+        said = f"{what} is not supported by this engine: {overload.refusal}"
+        error = AnalysisError(said, code="NOT_SUPPORTED").at(node.error_span)
+        # What such a value may become cannot be told.
+        if not self.context.refuse_later(error) or is_absent(found.result):
+            raise error
 
     def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
         """Coerce an argument; of a lambda, what it gives."""
@@ -273,8 +286,6 @@ class CallAnalyzer:
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
         """Refuse a call for which there is no function of its name and its arguments' types."""
-        if name in REFUSED:
-            self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         expected = f.signatures(name)
         if not expected:
             hint = did_you_mean(name, (*f.known(), *_FORMS))
@@ -359,6 +370,9 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
+        if found.overload.refusal:
+            self._refuse_signature(found, node)
+            return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
         if node.name == "reduce_agg" and found.result.base not in _STATES:
             self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
         arguments = tuple(

@@ -57,6 +57,8 @@ class Context:
         self.origins: list[Origin] = []
         """Where the expressions were written, by their numbers: by these run-time errors find their places."""
         self._use: Span | None = None
+        self.refusals: list[AnalysisError] | None = None
+        """What this engine has not, in the order in which it was found, where the analysis goes on to what Trino would say."""
         self.now = dt.datetime.now(dt.UTC)
         """What the statement's clock shows, wherever it is asked."""
 
@@ -97,7 +99,7 @@ class Context:
         """
         inner = Context(text, _InView(self.tables, catalog, schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
-        inner.creates, inner.views = self.creates, self.views
+        inner.creates, inner.views, inner.refusals = self.creates, self.views, self.refusals
         inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
         return inner
 
@@ -106,6 +108,18 @@ class Context:
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
+
+    def refuse_later(self, error: AnalysisError) -> bool:
+        """Keep an error about what this engine has not until all else is understood; False where it cannot wait."""
+        if self.refusals is None:
+            return False
+        self.refusals.append(error)
+        return True
+
+    def check_refusals(self) -> None:
+        """Raise the first error that was kept."""
+        if self.refusals:
+            raise self.refusals[0]
 
     def expand(self, span: Span) -> None:
         """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
@@ -186,6 +200,7 @@ class Context:
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
         """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""
+        self.check_refusals()
         with _placed(span):
             return self.tables.evaluate(values)
 

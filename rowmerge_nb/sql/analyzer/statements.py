@@ -65,8 +65,11 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     """
     del dialect
     context = Context(statement.text, tables, era)
+    context.refusals = []
     with room():
-        return _ANALYZERS[type(statement)](context, statement)
+        analysis = _ANALYZERS[type(statement)](context, statement)
+    context.check_refusals()
+    return analysis
 
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:
