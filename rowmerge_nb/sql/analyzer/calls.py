@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.names import did_you_mean, quoted
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.literals import moment_constant
@@ -292,8 +292,7 @@ class CallAnalyzer:
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
-        kinds = ", ".join("<function>" if value.type.base == "function" else str(value.type) for value in values)
-        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {expected}"
+        said = f"Unexpected parameters ({_listed(value.type for value in values)}) for function {name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
@@ -471,8 +470,7 @@ class CallAnalyzer:
         for kind in kinds:
             common = common_type(common, kind) if common is not None else None
         if common is None or not values or not is_orderable(common):
-            shown = ", ".join(map(str, kinds))
-            said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
+            said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {node.name}(E) E:orderable"
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
@@ -557,7 +555,7 @@ class CallAnalyzer:
 
     def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
         said = (
-            f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
+            f"Unexpected parameters ({_listed(kinds)}) for function concat. Expected: concat(E, array(E)) E, "
             "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
         )
         hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
@@ -603,8 +601,28 @@ class CallAnalyzer:
         return e.Apply(INTEGER, "grouping", values, node.span)
 
     def _unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
-        said = f"Unexpected parameters ({', '.join(map(str, kinds))}) for function {node.name}. Expected: {expected}"
+        said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+
+
+def _listed(kinds: Iterable[Type]) -> str:
+    """List the types of a call's arguments as Trino does: without blanks in a type, and with the names of fields in quotes.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> _listed([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
+    'varchar, array(map(varchar,row("x" integer,"y" date)))'
+    """
+    return ", ".join(map(_signature, kinds))
+
+
+def _signature(kind: Type) -> str:
+    if kind.base == "function":
+        return "<function>"
+    if kind.base not in {"array", "map", "row"}:
+        return str(kind)
+    names = kind.fields or (None,) * len(kind.parameters)
+    parts = zip(names, map(_signature, kind.parameters), strict=True)
+    return f"{kind.base}({','.join(part if name is None else f'{quoted(name)} {part}' for name, part in parts)})"
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

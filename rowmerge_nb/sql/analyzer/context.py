@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.names import did_you_mean, quoted
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
@@ -212,7 +213,7 @@ class Context:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
             parts = [part.value for part in name.parts]
-            said = f"Table '{'.'.join((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
+            said = f"Table '{_dotted((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
@@ -226,9 +227,18 @@ class Context:
             found = self.lookup(name, version)
         if found is not None:
             return found
-        qualified = ".".join(self.qualified(name, span))
+        qualified = _dotted(self.qualified(name, span))
         hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+
+
+def _dotted(parts: Sequence[str]) -> str:
+    """Write a full name as Trino's errors do: parts of other characters than letters, digits and _ in quotes.
+
+    >>> _dotted(("memory", "no such", "t"))
+    'memory."no such".t'
+    """
+    return ".".join(part if re.fullmatch("[A-Za-z0-9_]+", part) else quoted(part) for part in parts)
 
 
 @contextmanager

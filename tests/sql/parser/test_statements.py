@@ -223,7 +223,7 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("DESC INPUT p", 12, "p", ". <EOF>"),
         ("EXECUTE 1", 9, "1", "IMMEDIATE <identifier>"),
         ("EXPLAIN (x", 10, "x", "( FORMAT SELECT TABLE TYPE VALUES"),
-        ("CREATE VIEW v x", 15, "x", ". AS COMMENT SECURITY WITH"),
+        ("CREATE VIEW v x", 15, "x", "AS COMMENT SECURITY WITH"),
         ("SHOW STATS FOR 1", 16, "1", "( <identifier>"),
     ],
 )
