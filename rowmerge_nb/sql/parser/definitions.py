@@ -355,9 +355,15 @@ class DefinitionReader(MergeReader):
             self.table_name()
         else:
             self._second("SET", "AUTHORIZATION")
-            if not self.accept("ROLE", "USER"):
-                self.identifier()
+            self._principal()
         self._refuse_read()
+
+    def _principal(self) -> None:
+        """Read who owns or may do something."""
+        self.note("'ROLE'", "'USER'")
+        if self.token.word in {"ROLE", "USER"} and self.at_identifier(self.ahead()):
+            self.take()
+        self.identifier()
 
     def _alter_owner(self) -> NoReturn:
         """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""

@@ -281,6 +281,33 @@ class StatementReader(DefinitionReader):
         self.table_name()
         self._refuse_read()
 
+    def _grant(self) -> NoReturn:
+        self._refuse_word()
+        if self.accept("ALL"):
+            self.note("','", "'ON'", "'TO'")
+            self.expect("PRIVILEGES")
+        else:
+            self._privilege()
+            while self.accept(","):
+                self._privilege()
+        if self.expect("ON", "TO").word == "ON":
+            named = self.ahead().word == "TO" and self.at_identifier(self.ahead(2))
+            # A kind of thing may be any word.
+            self.note("'SCHEMA'")
+            if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not named):
+                self.take()
+            self.table_name()
+            self.expect("TO")
+        self._principal()
+        if self.accept("WITH"):
+            self.expect("GRANT")
+            self.expect("OPTION")
+        self._refuse_read()
+
+    def _privilege(self) -> None:
+        if not self.accept("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"):
+            self.identifier()
+
     def _reset(self) -> NoReturn:
         self._refuse_word()
         self.expect("SESSION")
@@ -418,6 +445,7 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "EXECUTE": StatementReader._execute,
     "DEALLOCATE": StatementReader._deallocate,
     "ANALYZE": StatementReader._analyze_table,
+    "GRANT": StatementReader._grant,
     "REFRESH": StatementReader._refresh,
     "RESET": StatementReader._reset,
     "SET": StatementReader._set,
