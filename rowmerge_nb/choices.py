@@ -68,7 +68,7 @@ class ExplainType(StrEnum):
     """What an EXPLAIN shows: the plan as the documents have it, the plan in fragments, or only whether the statement is right.
 
     >>> [str(kind) for kind in ExplainType]
-    ['LOGICAL', 'DISTRIBUTED', 'VALIDATE', 'IO']
+    ['LOGICAL', 'DISTRIBUTED', 'VALIDATE', 'IO', 'ANALYZE']
     """
 
     LOGICAL = "LOGICAL"
@@ -76,6 +76,8 @@ class ExplainType(StrEnum):
     VALIDATE = "VALIDATE"
     IO = "IO"
     """What is read and written; Trino has it, and here it is refused."""
+    ANALYZE = "ANALYZE"
+    """The plan of a statement that is run, with numbers; likewise."""
 
 
 class ExplainFormat(StrEnum):

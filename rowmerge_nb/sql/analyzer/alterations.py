@@ -46,7 +46,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     if found is None and statement.if_exists:
         name = context.qualified(statement.name, span)
         return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
-    target = context.table(statement.name, span)
+    target = context.target(statement.name, span)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span)
     alteration = _Alterations(context, target).of(statement.action)

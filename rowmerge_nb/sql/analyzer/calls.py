@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import did_you_mean, quoted
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.literals import moment_constant
@@ -23,7 +24,7 @@ from rowmerge_nb.sql.analyzer.windows import (
 )
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import is_ambiguous, lambda_parameters, resolve
+from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Scope
+    from rowmerge_nb.sql.functions.signatures import Resolved
     from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["CallAnalyzer", "ExpressionSite"]
@@ -256,9 +258,20 @@ class CallAnalyzer:
         if is_ambiguous(name, [value.type for value in values]):
             self.ambiguous(node)
         if found.overload.refusal:
-            self.refuse(f"{found.overload.shown} is not supported by this engine: {found.overload.refusal}", node)
+            self._refuse_signature(found, node)
+            return e.Apply(found.result, "function", tuple(values), found.overload)
         arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Apply(found.result, "function", arguments, found.overload)
+
+    def _refuse_signature(self, found: Resolved, node: s.Expression) -> None:
+        """Refuse a signature that Trino has and this engine has not; what else Trino would say against the statement is told before."""
+        overload = found.overload
+        what = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
+        said = f"{what} is not supported by this engine: {overload.refusal}"
+        error = AnalysisError(said, code="NOT_SUPPORTED").at(node.error_span)
+        # What such a value may become cannot be told.
+        if not self.context.refuse_later(error) or is_absent(found.result):
+            raise error
 
     def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
         """Coerce an argument; of a lambda, what it gives."""
@@ -273,16 +286,13 @@ class CallAnalyzer:
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
         """Refuse a call for which there is no function of its name and its arguments' types."""
-        if name in REFUSED:
-            self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         expected = f.signatures(name)
         if not expected:
             hint = did_you_mean(name, (*f.known(), *_FORMS))
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
-        kinds = ", ".join("<function>" if value.type.base == "function" else str(value.type) for value in values)
-        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {expected}"
+        said = f"Unexpected parameters ({_listed(value.type for value in values)}) for function {name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
@@ -359,6 +369,9 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
+        if found.overload.refusal:
+            self._refuse_signature(found, node)
+            return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
         if node.name == "reduce_agg" and found.result.base not in _STATES:
             self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
         arguments = tuple(
@@ -457,8 +470,7 @@ class CallAnalyzer:
         for kind in kinds:
             common = common_type(common, kind) if common is not None else None
         if common is None or not values or not is_orderable(common):
-            shown = ", ".join(map(str, kinds))
-            said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
+            said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {node.name}(E) E:orderable"
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
@@ -543,7 +555,7 @@ class CallAnalyzer:
 
     def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
         said = (
-            f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
+            f"Unexpected parameters ({_listed(kinds)}) for function concat. Expected: concat(E, array(E)) E, "
             "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
         )
         hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
@@ -589,8 +601,28 @@ class CallAnalyzer:
         return e.Apply(INTEGER, "grouping", values, node.span)
 
     def _unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
-        said = f"Unexpected parameters ({', '.join(map(str, kinds))}) for function {node.name}. Expected: {expected}"
+        said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+
+
+def _listed(kinds: Iterable[Type]) -> str:
+    """List the types of a call's arguments as Trino does: without blanks in a type, and with the names of fields in quotes.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> _listed([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
+    'varchar, array(map(varchar,row("x" integer,"y" date)))'
+    """
+    return ", ".join(map(_signature, kinds))
+
+
+def _signature(kind: Type) -> str:
+    if kind.base == "function":
+        return "<function>"
+    if kind.base not in {"array", "map", "row"}:
+        return str(kind)
+    names = kind.fields or (None,) * len(kind.parameters)
+    parts = zip(names, map(_signature, kind.parameters), strict=True)
+    return f"{kind.base}({','.join(part if name is None else f'{quoted(name)} {part}' for name, part in parts)})"
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.names import did_you_mean, quoted
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
@@ -57,6 +58,8 @@ class Context:
         self.origins: list[Origin] = []
         """Where the expressions were written, by their numbers: by these run-time errors find their places."""
         self._use: Span | None = None
+        self.refusals: list[AnalysisError] | None = None
+        """What this engine has not, in the order in which it was found, where the analysis goes on to what Trino would say."""
         self.now = dt.datetime.now(dt.UTC)
         """What the statement's clock shows, wherever it is asked."""
 
@@ -97,7 +100,7 @@ class Context:
         """
         inner = Context(text, _InView(self.tables, catalog, schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
-        inner.creates, inner.views = self.creates, self.views
+        inner.creates, inner.views, inner.refusals = self.creates, self.views, self.refusals
         inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
         return inner
 
@@ -106,6 +109,18 @@ class Context:
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
+
+    def refuse_later(self, error: AnalysisError) -> bool:
+        """Keep an error about what this engine has not until all else is understood; False where it cannot wait."""
+        if self.refusals is None:
+            return False
+        self.refusals.append(error)
+        return True
+
+    def check_refusals(self) -> None:
+        """Raise the first error that was kept."""
+        if self.refusals:
+            raise self.refusals[0]
 
     def expand(self, span: Span) -> None:
         """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
@@ -186,6 +201,7 @@ class Context:
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
         """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""
+        self.check_refusals()
         with _placed(span):
             return self.tables.evaluate(values)
 
@@ -197,7 +213,7 @@ class Context:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
             parts = [part.value for part in name.parts]
-            said = f"Table '{'.'.join((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
+            said = f"Table '{_dotted((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
@@ -211,9 +227,18 @@ class Context:
             found = self.lookup(name, version)
         if found is not None:
             return found
-        qualified = ".".join(self.qualified(name, span))
+        qualified = _dotted(self.qualified(name, span))
         hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+
+
+def _dotted(parts: Sequence[str]) -> str:
+    """Write a full name as Trino's errors do: parts of other characters than letters, digits and _ in quotes.
+
+    >>> _dotted(("memory", "no such", "t"))
+    'memory."no such".t'
+    """
+    return ".".join(part if re.fullmatch("[A-Za-z0-9_]+", part) else quoted(part) for part in parts)
 
 
 @contextmanager

@@ -128,8 +128,8 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP SCHEMA; only an empty one can be dropped."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
-    catalog, schema = _schema(context, statement.name)
-    exists = context.tables.has_schema(catalog, schema)
+    catalog, schema = _completed(context, statement.name)
+    exists = _is_there(context, catalog, schema)
     if not exists and not statement.if_exists:
         context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
     if exists and statement.cascade:
@@ -163,14 +163,24 @@ def _parts(context: Context, name: st.TableName) -> tuple[str, ...]:
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
+    catalog, schema = _completed(context, name)
+    if catalog not in context.tables.catalogs():
+        _unknown_catalog(context, catalog, context.statement_span(name.span if name is not None else None))
+    return catalog, schema
+
+
+def _is_there(context: Context, catalog: str, schema: str) -> bool:
+    return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
+
+
+def _completed(context: Context, name: st.TableName | None) -> tuple[str, str]:
+    """Complete a schema's name, whether there is such a catalog or not."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
         context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(values)}", span)
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
-    if catalog not in context.tables.catalogs():
-        _unknown_catalog(context, catalog, span)
     return catalog, schema
 
 
@@ -207,12 +217,15 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         if catalog not in tables.catalogs():
             _unknown_catalog(context, catalog, span)
         return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
-    if statement.kind in {"TABLES", "CREATE SCHEMA"}:
+    if statement.kind == "TABLES":
         catalog, schema = _schema(context, name)
         if not tables.has_schema(catalog, schema):
             context.error("SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span)
-        if statement.kind == "TABLES":
-            return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
+        return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
+    if statement.kind == "CREATE SCHEMA":
+        catalog, schema = _completed(context, name)
+        if not _is_there(context, catalog, schema):
+            context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
     view = context.view(name, span)
@@ -241,7 +254,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 
 def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
-    table = context.table(name, context.statement_span(name.span))
+    table = context.target(name, context.statement_span(name.span))
     if table.metadata is None:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())

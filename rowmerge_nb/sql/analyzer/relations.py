@@ -567,7 +567,7 @@ class RelationAnalyzer:
             said = (
                 f"Column '{name.value}' is ambiguous"
                 if matching
-                else f"Column '{name.value}' is missing from {which} side of join"
+                else f"Column '{name.text}' is missing from {which} side of join"
             )
             self.context.error(code, said, name.span)
         return matching[0]

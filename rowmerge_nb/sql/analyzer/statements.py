@@ -65,8 +65,11 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     """
     del dialect
     context = Context(statement.text, tables, era)
+    context.refusals = []
     with room():
-        return _ANALYZERS[type(statement)](context, statement)
+        analysis = _ANALYZERS[type(statement)](context, statement)
+    context.check_refusals()
+    return analysis
 
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:
@@ -98,6 +101,9 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     except AnalysisError as error:
         _shift(error, statement)
         raise
+    if statement.kind == ExplainType.ANALYZE:
+        said = "EXPLAIN ANALYZE is not supported by this engine"
+        context.error("NOT_SUPPORTED", said, context.statement_span(), "Run the statement: its report has the numbers.")
     if statement.kind == ExplainType.IO:
         said = "EXPLAIN (TYPE IO) is not supported by this engine"
         context.error(

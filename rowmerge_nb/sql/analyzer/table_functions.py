@@ -38,6 +38,9 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
     catalog = node.name.parts[0].value
     if len(node.name.parts) == _WITH_CATALOG and catalog not in context.tables.catalogs():
         context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", node.name.span)
+    if name == "exclude_columns" and len(node.name.parts) == 1:
+        said = "The table function exclude_columns is not supported by this engine"
+        context.error("NOT_SUPPORTED", said, node.name.span, "Name the columns in the SELECT list.")
     if name != "sequence" or len(node.name.parts) > 1:
         said = f"Table function '{'.'.join(part.value for part in node.name.parts)}' not registered"
         context.error("FUNCTION_NOT_FOUND", said, node.name.span, "There is: sequence(start, stop, step).")

@@ -6,7 +6,7 @@ from typing import Final
 
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
 
-__all__ = ["FRAGMENTS", "ROWS"]
+__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
 
 ROWS: Final = r"""
 count() -> bigint | count(1){rows}
@@ -161,3 +161,17 @@ FRAGMENTS: Final = {
     "texts": "collect_list({distinct}IF({0} IS NULL, NULL, named_struct('v', {0}))){rows}",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""
+
+SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        (
+            *("kurtosis", "skewness", "stddev", "stddev_pop", "stddev_samp"),
+            *("var_pop", "var_samp", "variance"),
+        ),
+        ("bigint", "double"),
+    ),
+    "approx_distinct": (
+        *("boolean", "boolean, double", "t) T:comparable", "t, double) T:comparable", "unknown", "unknown, double"),
+    ),
+}
+"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""

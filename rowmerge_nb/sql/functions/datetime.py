@@ -111,4 +111,4 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "at_timezone": tuple(f"{_STAMPS[0]}, {zone}" for zone in ("interval day to second", "varchar(x)")),
     "with_timezone": ("timestamp(p), varchar(x)",),
 }
-"""The parameters that Trino lists in its errors, of functions whose rows are not Trino's signatures one by one."""
+"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""

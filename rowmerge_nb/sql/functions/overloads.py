@@ -21,8 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.datetime import SIGNATURES
-from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
+from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +31,7 @@ __all__ = ["Overload", "is_aggregate", "is_window", "known", "overloads", "parts
 _IN_CAPITALS: Final = frozenset(
     [
         *("map", "map_concat", "map_filter", "map_zip_with", "transform_keys", "transform_values"),
-        *("reduce", "reduce_agg", "transform", "zip", "zip_with"),
+        *("flatten", "reduce", "reduce_agg", "transform", "zip", "zip_with"),
     ]
 )
 """The functions whose type variables Trino's errors write in capitals."""
@@ -166,12 +165,13 @@ def is_window(name: str) -> bool:
 
 
 def known() -> tuple[str, ...]:
-    """Give the names of all functions.
+    """Give the names of all functions that this engine has.
 
     >>> "upper" in known()
     True
     """
-    return (*_table(SCALARS), *_table(AGGREGATES), *_table(WINDOWS))
+    tables = (_table(text) for text in (SCALARS, AGGREGATES, WINDOWS))
+    return tuple(name for table in tables for name, entries in table.items() if not all(entry.refusal for entry in entries))
 
 
 def signatures(name: str) -> str:
@@ -181,5 +181,5 @@ def signatures(name: str) -> str:
     'to_unixtime(timestamp(p) with time zone)'
     """
     if name in SIGNATURES:
-        return ", ".join(f"{name}({parameters})" for parameters in SIGNATURES[name])
+        return ", ".join(f"{name}({listed}" + ("" if re.search(r"\) \S+$", listed) else ")") for listed in SIGNATURES[name])
     return ", ".join(sorted(overload.shown for overload in overloads(name) if not overload.special))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions import aggregates
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.tables import AGGREGATES, FORMS, MOMENTS, SUBJECTS, WINDOWS
+from rowmerge_nb.sql.functions.tables import FORMS, MOMENTS, SUBJECTS, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,7 +92,7 @@ def page() -> str:
     parts += [
         "## Aggregates",
         _AGGREGATES,
-        _table(rows_of(AGGREGATES)),
+        _table(rows_of(aggregates.ROWS)),
     ]
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
     parts += ["## Refused", _refused()]

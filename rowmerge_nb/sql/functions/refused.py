@@ -1,59 +1,235 @@
-"""Functions that Trino has and this engine refuses, with the reason that the error and the documentation give."""
+"""Functions that Trino has and this engine refuses: Trino's signatures, with the reason that the error and the documentation give."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["REFUSED"]
+__all__ = ["AGGREGATES", "REFUSED", "SCALARS"]
 
-_SKETCH: Final = "its type, a sketch, does not exist in Spark with Trino's content"
-_APPROXIMATE: Final = "Trino's approximation cannot be reproduced, and another would differ"
-_HASH: Final = "Spark SQL has no such hash"
-_STATISTICS: Final = "Spark SQL lacks the error function and the beta function"
-_MODEL: Final = "machine learning is no part of this engine"
-_GEO: Final = "geospatial types do not exist here"
-_VECTOR: Final = "the order in which Trino adds the products up is not fixed in Spark SQL"
 
-_GEOSPATIAL: Final = tuple(
-    """
-    bing_tile bing_tile_at bing_tile_children bing_tile_coordinates bing_tile_parent bing_tile_polygon bing_tile_quadkey bing_tile_zoom_level
-    bing_tiles_around convex_hull_agg expand_envelope flatten_geometry_collections from_encoded_polyline from_geojson_geometry
-    geometry_from_hadoop_shape geometry_invalid_reason geometry_nearest_points geometry_to_bing_tiles geometry_to_dissolved_bing_tiles
-    geometry_union geometry_union_agg great_circle_distance line_interpolate_point line_interpolate_points line_locate_point simplify_geometry
-    spatial_partitioning spatial_partitions st_area st_asbinary st_asencodedpolyline st_astext st_boundary st_buffer st_centroid st_contains st_convexhull
-    st_coorddim st_crosses st_difference st_dimension st_disjoint st_distance st_endpoint st_envelope st_envelopeaspts st_equals
-    st_exteriorring st_geometries st_geometryfromtext st_geometryn st_geometrytype st_geomfrombinary st_geomfromkml st_interiorringn
-    st_interiorrings st_intersection st_intersects st_isclosed st_isempty st_isring st_issimple st_isvalid st_length st_linefromtext
-    st_linestring st_multipoint st_numgeometries st_numinteriorring st_numpoints st_overlaps st_point st_pointn st_points st_polygon
-    st_relate st_startpoint st_symdifference st_touches st_union st_within st_x st_xmax st_xmin st_y st_ymax st_ymin
-    to_encoded_polyline to_geojson_geometry to_geometry to_spherical_geography
-    """.split()  # noqa: SIM905 - a hundred names in quotation marks would say no more
-)
+SCALARS: Final = """
+empty_approx_set() -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
+intersection_cardinality(setdigest, setdigest) -> bigint ! its type, a sketch, does not exist in Spark with Trino's content
+jaccard_index(setdigest, setdigest) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+hash_counts(setdigest) -> map(bigint,smallint) ! its type, a sketch, does not exist in Spark with Trino's content
+value_at_quantile(qdigest(bigint), double) -> bigint ! its type, a sketch, does not exist in Spark with Trino's content
+value_at_quantile(qdigest(double), double) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+value_at_quantile(qdigest(real), double) -> real ! its type, a sketch, does not exist in Spark with Trino's content
+value_at_quantile(tdigest, double) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+values_at_quantiles(qdigest(bigint), array(double)) -> array(bigint) ! its type, a sketch, does not exist in Spark with Trino's content
+values_at_quantiles(qdigest(double), array(double)) -> array(double) ! its type, a sketch, does not exist in Spark with Trino's content
+values_at_quantiles(qdigest(real), array(double)) -> array(real) ! its type, a sketch, does not exist in Spark with Trino's content
+values_at_quantiles(tdigest, array(double)) -> array(double) ! its type, a sketch, does not exist in Spark with Trino's content
+quantile_at_value(qdigest(bigint), bigint) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+quantile_at_value(qdigest(double), double) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+quantile_at_value(qdigest(real), real) -> double ! its type, a sketch, does not exist in Spark with Trino's content
+xxhash64(varbinary) -> varbinary ! Spark SQL has no such hash
+murmur3(varbinary) -> varbinary ! Spark SQL has no such hash
+spooky_hash_v2_32(varbinary) -> varbinary ! Spark SQL has no such hash
+spooky_hash_v2_64(varbinary) -> varbinary ! Spark SQL has no such hash
+normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
+inverse_normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
+beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
+inverse_beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
+t_cdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
+t_pdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
+wilson_interval_lower(bigint, bigint, double) -> double ! Spark SQL lacks the error function and the beta function
+wilson_interval_upper(bigint, bigint, double) -> double ! Spark SQL lacks the error function and the beta function
+classify(map(bigint,double), classifier(bigint)) -> bigint ! machine learning is no part of this engine
+classify(map(bigint,double), classifier(varchar)) -> varchar ! machine learning is no part of this engine
+regress(map(bigint,double), regressor) -> double ! machine learning is no part of this engine
+features(double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+features(double, double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+cosine_similarity(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
+cosine_similarity(map(varchar,double), map(varchar,double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
+cosine_distance(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
+dot_product(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
+euclidean_distance(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
+bing_tile(integer, integer, integer) -> bingtile ! geospatial types do not exist here
+bing_tile(varchar) -> bingtile ! geospatial types do not exist here
+bing_tile_at(double, double, integer) -> bingtile ! geospatial types do not exist here
+bing_tile_coordinates(bingtile) -> row(x integer, y integer) ! geospatial types do not exist here
+bing_tile_polygon(bingtile) -> geometry ! geospatial types do not exist here
+bing_tile_quadkey(bingtile) -> varchar ! geospatial types do not exist here
+bing_tile_zoom_level(bingtile) -> tinyint ! geospatial types do not exist here
+bing_tiles_around(double, double, integer) -> array(bingtile) ! geospatial types do not exist here
+bing_tiles_around(double, double, integer, double) -> array(bingtile) ! geospatial types do not exist here
+from_encoded_polyline(varchar) -> geometry ! geospatial types do not exist here
+from_geojson_geometry(varchar) -> sphericalgeography ! geospatial types do not exist here
+geometry_from_hadoop_shape(varbinary) -> geometry ! geospatial types do not exist here
+geometry_invalid_reason(geometry) -> varchar ! geospatial types do not exist here
+geometry_nearest_points(geometry, geometry) -> row(geometry, geometry) ! geospatial types do not exist here
+geometry_to_bing_tiles(geometry, integer) -> array(bingtile) ! geospatial types do not exist here
+geometry_union(array(geometry)) -> geometry ! geospatial types do not exist here
+great_circle_distance(double, double, double, double) -> double ! geospatial types do not exist here
+line_interpolate_point(geometry, double) -> geometry ! geospatial types do not exist here
+line_interpolate_points(geometry, double) -> array(geometry) ! geospatial types do not exist here
+line_locate_point(geometry, geometry) -> double ! geospatial types do not exist here
+simplify_geometry(geometry, double) -> geometry ! geospatial types do not exist here
+spatial_partitions(kdbtree, geometry) -> array(integer) ! geospatial types do not exist here
+spatial_partitions(kdbtree, geometry, double) -> array(integer) ! geospatial types do not exist here
+st_area(geometry) -> double ! geospatial types do not exist here
+st_area(sphericalgeography) -> double ! geospatial types do not exist here
+st_asbinary(geometry) -> varbinary ! geospatial types do not exist here
+st_astext(geometry) -> varchar ! geospatial types do not exist here
+st_boundary(geometry) -> geometry ! geospatial types do not exist here
+st_buffer(geometry, double) -> geometry ! geospatial types do not exist here
+st_centroid(geometry) -> geometry ! geospatial types do not exist here
+st_contains(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_convexhull(geometry) -> geometry ! geospatial types do not exist here
+st_coorddim(geometry) -> tinyint ! geospatial types do not exist here
+st_crosses(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_difference(geometry, geometry) -> geometry ! geospatial types do not exist here
+st_dimension(geometry) -> tinyint ! geospatial types do not exist here
+st_disjoint(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_distance(geometry, geometry) -> double ! geospatial types do not exist here
+st_distance(sphericalgeography, sphericalgeography) -> double ! geospatial types do not exist here
+st_endpoint(geometry) -> geometry ! geospatial types do not exist here
+st_envelope(geometry) -> geometry ! geospatial types do not exist here
+st_envelopeaspts(geometry) -> array(geometry) ! geospatial types do not exist here
+st_equals(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_exteriorring(geometry) -> geometry ! geospatial types do not exist here
+st_geometries(geometry) -> array(geometry) ! geospatial types do not exist here
+st_geometryfromtext(varchar) -> geometry ! geospatial types do not exist here
+st_geometryn(geometry, integer) -> geometry ! geospatial types do not exist here
+st_geometrytype(geometry) -> varchar ! geospatial types do not exist here
+st_geomfrombinary(varbinary) -> geometry ! geospatial types do not exist here
+st_geomfromkml(varchar) -> geometry ! geospatial types do not exist here
+st_interiorringn(geometry, integer) -> geometry ! geospatial types do not exist here
+st_interiorrings(geometry) -> array(geometry) ! geospatial types do not exist here
+st_intersection(geometry, geometry) -> geometry ! geospatial types do not exist here
+st_intersects(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_isclosed(geometry) -> boolean ! geospatial types do not exist here
+st_isempty(geometry) -> boolean ! geospatial types do not exist here
+st_isring(geometry) -> boolean ! geospatial types do not exist here
+st_issimple(geometry) -> boolean ! geospatial types do not exist here
+st_isvalid(geometry) -> boolean ! geospatial types do not exist here
+st_length(geometry) -> double ! geospatial types do not exist here
+st_length(sphericalgeography) -> double ! geospatial types do not exist here
+st_linefromtext(varchar) -> geometry ! geospatial types do not exist here
+st_linestring(array(geometry)) -> geometry ! geospatial types do not exist here
+st_multipoint(array(geometry)) -> geometry ! geospatial types do not exist here
+st_numgeometries(geometry) -> integer ! geospatial types do not exist here
+st_numinteriorring(geometry) -> bigint ! geospatial types do not exist here
+st_numpoints(geometry) -> bigint ! geospatial types do not exist here
+st_overlaps(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_point(double, double) -> geometry ! geospatial types do not exist here
+st_pointn(geometry, integer) -> geometry ! geospatial types do not exist here
+st_points(geometry) -> array(geometry) ! geospatial types do not exist here
+st_polygon(varchar) -> geometry ! geospatial types do not exist here
+st_relate(geometry, geometry, varchar) -> boolean ! geospatial types do not exist here
+st_startpoint(geometry) -> geometry ! geospatial types do not exist here
+st_symdifference(geometry, geometry) -> geometry ! geospatial types do not exist here
+st_touches(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_union(geometry, geometry) -> geometry ! geospatial types do not exist here
+st_within(geometry, geometry) -> boolean ! geospatial types do not exist here
+st_x(geometry) -> double ! geospatial types do not exist here
+st_xmax(geometry) -> double ! geospatial types do not exist here
+st_xmin(geometry) -> double ! geospatial types do not exist here
+st_y(geometry) -> double ! geospatial types do not exist here
+st_ymax(geometry) -> double ! geospatial types do not exist here
+st_ymin(geometry) -> double ! geospatial types do not exist here
+to_encoded_polyline(geometry) -> varchar ! geospatial types do not exist here
+to_geojson_geometry(sphericalgeography) -> varchar ! geospatial types do not exist here
+to_geometry(sphericalgeography) -> geometry ! geospatial types do not exist here
+to_spherical_geography(geometry) -> sphericalgeography ! geospatial types do not exist here
+bar(double, bigint) -> varchar ! colors of a terminal do not exist here
+bar(double, bigint, color, color) -> varchar ! colors of a terminal do not exist here
+color(double, color, color) -> color ! colors of a terminal do not exist here
+color(double, double, double, color, color) -> color ! colors of a terminal do not exist here
+color(varchar(x)) -> color ! colors of a terminal do not exist here
+render(bigint, color) -> varchar(35) ! colors of a terminal do not exist here
+render(boolean) -> varchar(16) ! colors of a terminal do not exist here
+render(double, color) -> varchar(41) ! colors of a terminal do not exist here
+render(varchar(x), color) -> varchar ! colors of a terminal do not exist here
+rgb(bigint, bigint, bigint) -> color ! colors of a terminal do not exist here
+to_ieee754_32(real) -> varbinary ! Spark SQL does not show a number's bits
+to_ieee754_64(double) -> varbinary ! Spark SQL does not show a number's bits
+from_ieee754_32(varbinary) -> real ! Spark SQL does not show a number's bits
+from_ieee754_64(varbinary) -> double ! Spark SQL does not show a number's bits
+word_stem(varchar(x)) -> varchar(x) ! Spark SQL has no stemmer
+word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
+parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
+parse_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
+version() -> varchar ! there is no Trino server whose version it would be
+current_groups() -> array(varchar) ! there are no groups of users here
+to_char(timestamp(6) with time zone, varchar) -> varchar ! the Teradata functions are no part of Trino's own set
+to_date(varchar, varchar) -> date ! the Teradata functions are no part of Trino's own set; write CAST(... AS date)
+to_timestamp(varchar, varchar) -> timestamp(3) ! the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)
+index(varchar, varchar) -> bigint ! the Teradata functions are no part of Trino's own set; write strpos(text, part)
+json_array_get(json, bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
+json_array_get(varchar(x), bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
+"""
+
+AGGREGATES: Final = """
+approx_set(bigint) -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
+approx_set(double) -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
+approx_set(varchar(x)) -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
+merge(hyperloglog) -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
+merge(qdigest(V)) V -> qdigest(V) ! its type, a sketch, does not exist in Spark with Trino's content
+merge(tdigest) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
+make_set_digest(T) T -> setdigest ! its type, a sketch, does not exist in Spark with Trino's content
+merge_set_digest(setdigest) -> setdigest ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(bigint) -> qdigest(bigint) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(bigint, bigint) -> qdigest(bigint) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(bigint, bigint, double) -> qdigest(bigint) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(double) -> qdigest(double) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(double, bigint) -> qdigest(double) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(double, bigint, double) -> qdigest(double) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(real) -> qdigest(real) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(real, bigint) -> qdigest(real) ! its type, a sketch, does not exist in Spark with Trino's content
+qdigest_agg(real, bigint, double) -> qdigest(real) ! its type, a sketch, does not exist in Spark with Trino's content
+tdigest_agg(double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
+tdigest_agg(double, double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
+approx_percentile(bigint, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(bigint, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(bigint, double, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(bigint, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(bigint, double, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(double, double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(double, double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(real, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(real, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(real, double, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(real, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
+approx_percentile(real, double, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
+approx_most_frequent(bigint, bigint, bigint) -> map(bigint,bigint) ! Trino's approximation cannot be reproduced, and another would differ
+approx_most_frequent(bigint, varchar, bigint) -> map(varchar,bigint) ! Trino's approximation cannot be reproduced, and another would differ
+numeric_histogram(bigint, double) -> map(double,double) ! Trino's approximation cannot be reproduced, and another would differ
+numeric_histogram(bigint, double, double) -> map(double,double) ! Trino's approximation cannot be reproduced, and another would differ
+numeric_histogram(bigint, real) -> map(real,real) ! Trino's approximation cannot be reproduced, and another would differ
+numeric_histogram(bigint, real, double) -> map(real,real) ! Trino's approximation cannot be reproduced, and another would differ
+checksum(T) T:comparable -> varbinary ! Spark SQL has no such hash
+learn_classifier(bigint, map(bigint,double)) -> classifier(bigint) ! machine learning is no part of this engine
+learn_classifier(double, map(bigint,double)) -> classifier(bigint) ! machine learning is no part of this engine
+learn_classifier(varchar, map(bigint,double)) -> classifier(varchar) ! machine learning is no part of this engine
+learn_regressor(bigint, map(bigint,double)) -> regressor ! machine learning is no part of this engine
+learn_regressor(double, map(bigint,double)) -> regressor ! machine learning is no part of this engine
+learn_libsvm_classifier(bigint, map(bigint,double), varchar(x)) -> classifier(bigint) ! machine learning is no part of this engine
+learn_libsvm_classifier(double, map(bigint,double), varchar) -> classifier(bigint) ! machine learning is no part of this engine
+learn_libsvm_classifier(varchar, map(bigint,double), varchar) -> classifier(varchar) ! machine learning is no part of this engine
+learn_libsvm_regressor(bigint, map(bigint,double), varchar) -> regressor ! machine learning is no part of this engine
+learn_libsvm_regressor(double, map(bigint,double), varchar) -> regressor ! machine learning is no part of this engine
+evaluate_classifier_predictions(bigint, bigint) -> varchar ! machine learning is no part of this engine
+evaluate_classifier_predictions(varchar(x), varchar(y)) -> varchar ! machine learning is no part of this engine
+convex_hull_agg(geometry) -> geometry ! geospatial types do not exist here
+geometry_union_agg(geometry) -> geometry ! geospatial types do not exist here
+spatial_partitioning(geometry) -> varchar ! geospatial types do not exist here
+spatial_partitioning(geometry, integer) -> varchar ! geospatial types do not exist here
+"""
+
 REFUSED: Final[dict[str, str]] = {
-    **dict.fromkeys(("approx_set", "empty_approx_set", "merge", "make_set_digest", "merge_set_digest"), _SKETCH),
-    **dict.fromkeys(("intersection_cardinality", "jaccard_index", "hash_counts", "qdigest_agg", "tdigest_agg"), _SKETCH),
-    **dict.fromkeys(("value_at_quantile", "values_at_quantiles", "quantile_at_value"), _SKETCH),
-    **dict.fromkeys(("approx_percentile", "approx_most_frequent", "numeric_histogram"), _APPROXIMATE),
-    **dict.fromkeys(("xxhash64", "murmur3", "spooky_hash_v2_32", "spooky_hash_v2_64", "checksum"), _HASH),
-    **dict.fromkeys(("normal_cdf", "inverse_normal_cdf", "beta_cdf", "inverse_beta_cdf"), _STATISTICS),
-    **dict.fromkeys(("t_cdf", "t_pdf", "wilson_interval_lower", "wilson_interval_upper"), _STATISTICS),
-    **dict.fromkeys(("learn_classifier", "learn_regressor", "learn_libsvm_classifier", "learn_libsvm_regressor"), _MODEL),
-    **dict.fromkeys(("classify", "regress", "features"), _MODEL),
-    **dict.fromkeys(("cosine_similarity", "cosine_distance", "dot_product", "euclidean_distance"), _VECTOR),
-    **dict.fromkeys(_GEOSPATIAL, _GEO),
-    **dict.fromkeys(("bar", "color", "render", "rgb"), "colors of a terminal do not exist here"),
-    **dict.fromkeys(
-        ("to_ieee754_32", "to_ieee754_64", "from_ieee754_32", "from_ieee754_64"), "Spark SQL does not show a number's bits"
-    ),
-    "word_stem": "Spark SQL has no stemmer",
-    **dict.fromkeys(("parse_presto_data_size", "parse_data_size"), "it is of use only to Trino's administrators"),
-    "exclude_columns": "it is a function that gives a table; name the columns in the SELECT list",
-    "table_changes": "it is a function that gives a table of one connector; Result.diff shows what a statement changed",
-    "version": "there is no Trino server whose version it would be",
-    "current_groups": "there are no groups of users here",
-    "convert_to_char": "the Teradata functions are no part of Trino's own set",
-    "to_char": "the Teradata functions are no part of Trino's own set",
-    "to_date": "the Teradata functions are no part of Trino's own set; write CAST(... AS date)",
-    "to_timestamp": "the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)",
-    "json_array_get": "Trino itself calls its meaning broken; write json_extract(value, '$[0]')",
+    line.split("(")[0]: line.split(" ! ")[1] for line in (SCALARS + AGGREGATES).splitlines() if line
 }
+"""The reason of each name; no signature of it is taken here."""

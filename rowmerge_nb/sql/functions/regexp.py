@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
+__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
 
 ROWS: Final = r"""
 regexp_like(varchar(x), varchar(y)) -> boolean | regexp_like({0}, {1})
@@ -27,3 +27,12 @@ FRAGMENTS: Final = {
     "from there": r"concat('(?s:(?<=\\A.{', {2} - 1, ',100000000}))(?:', {1}, ')')",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""
+
+_PATTERN: Final = "varchar(x), joniregexp"
+SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("regexp_count", "regexp_like", "regexp_split"), (_PATTERN,)),
+    **dict.fromkeys(("regexp_extract", "regexp_extract_all"), (_PATTERN, f"{_PATTERN}, bigint")),
+    "regexp_position": (_PATTERN, f"{_PATTERN}, integer", f"{_PATTERN}, integer, integer"),
+    "regexp_replace": (_PATTERN, f"{_PATTERN}, varchar(y)", "varchar, joniregexp, function(array(varchar),varchar(x))"),
+}
+"""What `rowmerge_nb.sql.functions.tables.SIGNATURES` says, of this subject."""

@@ -14,7 +14,7 @@ from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, ins
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Resolved", "is_ambiguous", "lambda_parameters", "resolve"]
+__all__ = ["Resolved", "is_absent", "is_ambiguous", "lambda_parameters", "resolve"]
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
@@ -159,7 +159,7 @@ def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
             return all(_match(part, UNKNOWN, variables) for part in inner)
         matches = kind.base == base and len(inner) == len(kind.parameters)
         return matches and all(_match(p, k, variables) for p, k in zip(inner, kind.parameters, strict=True))
-    target = parse_type(pattern)
+    target = _named(pattern)
     return can_coerce(kind, target) or (kind.base == target.base and _is_lenient(target))
 
 
@@ -210,7 +210,7 @@ def _substitute(pattern: str, variables: Mapping[str, Type], kind: Type) -> Type
         inner_kinds = kind.parameters if kind.base == base else (UNKNOWN,) * len(inner)
         parts = tuple(_substitute(p, variables, k) for p, k in zip(inner, inner_kinds, strict=True))
         return Type(base, parts, (None,) * len(parts) if base == "row" else ())
-    target = parse_type(pattern)
+    target = _named(pattern)
     return instant(kind) if kind.base == target.base and _is_lenient(target) else target
 
 
@@ -223,7 +223,29 @@ def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Typ
     if base in {"array", "map", "row"}:
         parts = tuple(_result(part, variables, arguments) for part in inner)
         return Type(base, parts, (None,) * len(parts) if base == "row" else ())
-    return parse_type(pattern)
+    return _named(pattern)
+
+
+@functools.cache
+def _named(pattern: str) -> Type:
+    """Give the type of a name; one that Trino has and this engine has not is nothing but its name."""
+    try:
+        return parse_type(pattern)
+    except ValueError:
+        return Type(pattern)
+
+
+def is_absent(kind: Type) -> bool:
+    """Is it, or does it hold, a type that Trino has and this engine has not?
+
+    >>> is_absent(Type("geometry")), is_absent(VARCHAR)
+    (True, False)
+    """
+    try:
+        parse_type(str(kind))
+    except ValueError:
+        return True
+    return False
 
 
 def _rounded(arguments: Sequence[Type]) -> Type:

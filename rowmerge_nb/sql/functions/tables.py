@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, regexp, strings, windows
+from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, refused, regexp, strings, windows
 
-__all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SUBJECTS", "WINDOWS"]
+__all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SIGNATURES", "SUBJECTS", "WINDOWS"]
 
 SUBJECTS: Final = {
     "math": math.ROWS,
@@ -23,8 +23,8 @@ SUBJECTS: Final = {
 }
 """The rows of scalar functions by subject."""
 
-SCALARS: Final = "".join(SUBJECTS.values())
-AGGREGATES: Final = aggregates.ROWS
+SCALARS: Final = "".join(SUBJECTS.values()) + refused.SCALARS
+AGGREGATES: Final = aggregates.ROWS + refused.AGGREGATES
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
@@ -32,6 +32,22 @@ FRAGMENTS: Final = {
     for name, part in module.FRAGMENTS.items()
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
+
+SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
+    **datetime.SIGNATURES,
+    **aggregates.SIGNATURES,
+    **regexp.SIGNATURES,
+    **dict.fromkeys(("ltrim", "rtrim", "trim"), ("char(x)", "char(x), codepoints", "varchar(x)", "varchar(x), codepoints")),
+    "array_join": ("array(e), varchar) E", "array(e), varchar, varchar) E"),
+    "mod": (
+        *("bigint, bigint", "decimal(a_precision,a_scale), decimal(b_precision,b_scale)", "double, double"),
+        *("integer, integer", "real, real", "smallint, smallint", "tinyint, tinyint"),
+    ),
+}
+"""What Trino lists in its errors, of functions whose rows are not Trino's signatures one by one.
+
+Parameters stand alone; what Trino asks of type variables follows their parenthesis.
+"""
 
 FORMS: Final = {
     "coalesce": "coalesce(value, value, ...): the first that is not NULL",

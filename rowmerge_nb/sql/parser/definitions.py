@@ -100,6 +100,36 @@ class DefinitionReader(MergeReader):
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 
+    def _refuse_clause(self, statement: str) -> None:
+        """Remember that a clause is refused; what cannot be read is told before."""
+        said = f"{self.token.word} of {statement} is not supported by this engine"
+        self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Leave it out.").at(self.token.span))
+
+    def _refuse_later(self, start: int, said: str | None = None) -> None:
+        """Remember that a statement is refused once it is read, so that what cannot be read is told before.
+
+        Args:
+            start: the token that the error points at.
+            said: what is said; by default that there is no such statement, by the words that were taken since.
+        """
+        words = " ".join(token.word for token in self.tokens[start : self.index])
+        error = ParseError(said or f"The statement {words} is not supported by this engine", code="NOT_SUPPORTED")
+        self.refused(error.at(self.tokens[start].span))
+
+    def _refuse_read(self) -> NoReturn:
+        """End a statement that is refused."""
+        self.expect_end()
+        self.check()
+        self.fail()
+
+    def _second(self, first: str, *words: str) -> None:
+        """Take the second word of a form; where it is another, Trino names the first, with the dot of a name that could go on."""
+        if self.token.word not in words:
+            self.restart()
+            self.note("'.'", f"'{first}'")
+            self.fail()
+        self.take()
+
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def _create(self) -> st.Statement:
@@ -179,9 +209,16 @@ class DefinitionReader(MergeReader):
             self.expect("PROPERTIES")
         return st.ColumnDefinition(name, _no_type(), True, None, None)
 
-    def _column(self, *behind_name: str) -> st.ColumnDefinition:
-        """Read a column; ``behind_name`` is what else could follow its name."""
-        name = self.identifier()
+    def _column(self, *behind_name: str, added: bool = False) -> st.ColumnDefinition:
+        """Read a column.
+
+        Args:
+            behind_name: what else could follow its name.
+            added: it is one of ALTER TABLE, whose name may be that of a field.
+        """
+        name = self._altered_column() if added else self.identifier()
+        if added:
+            self.restart()
         self.note(*behind_name)
         written = self.type_name()
         hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
@@ -191,7 +228,11 @@ class DefinitionReader(MergeReader):
         if self.accept("NOT"):
             self.expect("NULL")
             nullable = False
-        return st.ColumnDefinition(name, kind, nullable, self._comment(), default)
+        comment = self._comment()
+        if added and self.at("WITH"):
+            self._refuse_clause("ALTER TABLE")
+            self._properties()
+        return st.ColumnDefinition(name, kind, nullable, comment, default)
 
     def _type_of_column(self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None) -> Type:
         """Give the type of a column; what is no type is told once the statement is read."""
@@ -287,6 +328,8 @@ class DefinitionReader(MergeReader):
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
     def _alter(self) -> st.AlterTable:
+        if self.ahead().word == "VIEW":
+            self._alter_view()
         if self.ahead().word in _NOT_ALTERED:
             self._refuse_statement(f"The statement ALTER {self.ahead().word} is not supported by this engine")
         self.take()
@@ -295,8 +338,32 @@ class DefinitionReader(MergeReader):
             self._alter_owner()
         self.take()
         if_exists = self._accept_if("EXISTS")
+        named_if = self.token.word == "IF"
         name = self.table_name()
+        if named_if:
+            self.note("'EXISTS'")
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+
+    def _alter_view(self) -> NoReturn:
+        start = self.index
+        self.take()
+        self.take()
+        self._refuse_later(start)
+        self.table_name()
+        if self.expect("RENAME", "SET").word == "RENAME":
+            self._second("RENAME", "TO")
+            self.table_name()
+        else:
+            self._second("SET", "AUTHORIZATION")
+            self._principal()
+        self._refuse_read()
+
+    def _principal(self) -> None:
+        """Read who owns or may do something."""
+        self.note("'ROLE'", "'USER'")
+        if self.token.word in {"ROLE", "USER"} and self.at_identifier(self.ahead()):
+            self.take()
+        self.identifier()
 
     def _alter_owner(self) -> NoReturn:
         """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""
@@ -321,9 +388,10 @@ class DefinitionReader(MergeReader):
         | st.DropDefault
         | st.SetProperties
     ):
-        if self.at("EXECUTE") or (self.token.word == "SET" and self.ahead().word == "AUTHORIZATION"):
-            what = "EXECUTE" if self.at("EXECUTE") else "SET AUTHORIZATION"
-            self._refuse_statement(f"ALTER TABLE {what} is not supported by this engine")
+        if self.at("EXECUTE"):
+            self._executed()
+        if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
+            self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine")
         word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
         if word == "SET":
             self.note("'AUTHORIZATION'")
@@ -331,11 +399,14 @@ class DefinitionReader(MergeReader):
             return st.SetProperties(*self._assigned_properties())
         if word == "RENAME" and self.accept("TO"):
             return st.RenameTable(self.table_name())
-        self.expect("COLUMN")
+        if word in {"ADD", "DROP"}:
+            self._second(word, "COLUMN")
+        else:
+            self.expect("COLUMN")
         if word == "ADD":
             return self._added_column()
         if word == "ALTER":
-            return self._altered_by(self.identifier())
+            return self._altered_by(self._altered_column())
         if_exists = self._accept_if("EXISTS")
         name = self._altered_column()
         if word == "DROP":
@@ -358,14 +429,34 @@ class DefinitionReader(MergeReader):
         return st.DropNotNull(name)
 
     def _altered_column(self) -> st.Identifier:
+        """The name of a column; one of a field of a row is refused."""
         name = self.identifier()
-        if self.at("."):
-            self._refuse_statement("Fields of rows cannot be altered by this engine", "Only whole columns can.")
+        while self.at("."):
+            said = "Fields of rows cannot be altered by this engine"
+            self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Only whole columns can.").at(self.token.span))
+            self.take()
+            name = self.identifier()
         return name
+
+    def _executed(self) -> NoReturn:
+        """Read a procedure of a table, which is refused."""
+        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine")
+        self.take()
+        self.identifier()
+        if self.accept("(") and not self.accept(")"):
+            self._call_argument()
+            self.restart()
+            while self.accept(","):
+                self._call_argument()
+                self.restart()
+            self.expect(")")
+        if self.accept("WHERE"):
+            self.expression()
+        self._refuse_read()
 
     def _added_column(self) -> st.AddColumn:
         if_not_exists = self._accept_if("NOT", "EXISTS")
-        column = self._column()
+        column = self._column(added=True)
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
         return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after)
@@ -415,9 +506,15 @@ class DefinitionReader(MergeReader):
     def _create_view(self, *, replace: bool) -> st.CreateView:
         self.expect("VIEW")
         name = self.table_name()
+        self.restart()
         comment = self._comment()
-        if self.at("SECURITY", "WITH"):
-            self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
+        if self.at("SECURITY"):
+            self._refuse_clause("CREATE VIEW")
+            self.take()
+            self.expect("DEFINER", "INVOKER")
+        if self.at("WITH"):
+            self._refuse_clause("CREATE VIEW")
+            self._properties()
         self.expect("AS")
         start = self.index
         self.note("'WITH'")
@@ -426,7 +523,7 @@ class DefinitionReader(MergeReader):
         return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
 
     def _create_schema(self) -> st.CreateSchema:
-        if_not_exists = self.accept_all("IF", "NOT", "EXISTS")
+        if_not_exists = self._accept_if("NOT", "EXISTS")
         name = self.table_name()
         if self.token.word in {"AUTHORIZATION", "WITH"}:
             self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
@@ -437,7 +534,12 @@ class DefinitionReader(MergeReader):
 
     def _describe(self) -> st.Show:
         if self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2)):
-            self._refuse_statement(f"The statement DESCRIBE {self.ahead().word} is not supported by this engine")
+            start = self.index
+            self.take()
+            self.take()
+            self._refuse_later(start)
+            self.identifier()
+            self._refuse_read()
         if self.take().word == "DESCRIBE":
             self.note("'INPUT'", "'OUTPUT'")
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
@@ -445,6 +547,8 @@ class DefinitionReader(MergeReader):
     def _show(self) -> st.Show | st.ShowStats:
         start = self.index
         self.take()
+        if self.at("FUNCTIONS", "SESSION"):
+            self._not_shown(start, self.take().word)
         if self.at(*_NOT_SHOWN):
             self._refuse_shown(start, self.token.word)
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
@@ -460,10 +564,24 @@ class DefinitionReader(MergeReader):
             self.expect("FROM", "IN")
             name = self.table_name()
         elif kind != "CATALOGS" and self.accept("FROM", "IN"):
-            name = self.table_name()
+            name = self.table_name() if kind == "TABLES" else self._catalog_name()
         like = self._pattern() if self.accept("LIKE") else None
         escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
         return st.Show(*self.whole(), kind, name, like, escape)
+
+    def _catalog_name(self) -> st.TableName:
+        name = self.identifier()
+        return st.TableName((name,), name.span)
+
+    def _not_shown(self, start: int, what: str) -> NoReturn:
+        self._refuse_later(start)
+        if what == "FUNCTIONS" and self.accept("FROM", "IN"):
+            self.table_name()
+        if self.accept("LIKE"):
+            self._pattern()
+            if self.accept("ESCAPE"):
+                self._pattern()
+        self._refuse_read()
 
     def _show_stats(self) -> st.ShowStats:
         self.expect("FOR")

@@ -204,6 +204,9 @@ class PrimaryReader(SimpleReader):
             return None
         safe = self.take().word == "TRY_CAST"
         self.expect("(")
+        if safe:
+            # A function could have this name.
+            self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
         value = self.expression()
         self.expect("AS")
         target = self.type_name()
@@ -246,6 +249,7 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.take()
         undecided, depth = self.undecided, self.depth
+        self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
         try:
             self.undecided += 1  # it may be a call of a function of that name
             items = self.listed()

@@ -80,8 +80,7 @@ class QueryReader(ExpressionReader):
         if not self.accept("OFFSET"):
             return None
         count = self._row_count()
-        if self.token.word in {"ROW", "ROWS"}:
-            self.take()
+        self.accept("ROW", "ROWS")
         return count
 
     def _limit(self) -> tuple[int | None, Span | None, bool]:
@@ -249,6 +248,10 @@ class QueryReader(ExpressionReader):
                 elements.append(self._grouping_sets(items))
                 columns.update(range(first, len(items)))
             else:
+                if self.token.word == "GROUPING":
+                    self.index += 1
+                    self.note("'SETS'")
+                    self.index -= 1
                 elements.append([self._grouping_set(items)])
             self._check_sets(start, math.prod(map(len, elements)))
         sets = [tuple(chain.from_iterable(parts)) for parts in product(*elements)]

@@ -219,14 +219,15 @@ class StatementReader(DefinitionReader):
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
     def _explain(self) -> st.Explain:
-        if self.ahead().word in {"ANALYZE", "VERBOSE"}:
-            self._refuse_statement(
-                "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
-            )
         self.take()
         self.note("'('")
         kind, form = "DISTRIBUTED", "TEXT"
-        if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
+        if self._at_analyze():
+            self.take()
+            self.accept("VERBOSE")
+            self.restart()
+            kind = "ANALYZE"
+        elif self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
             self.take()
             while True:
                 if self.expect("FORMAT", "TYPE").word == "TYPE":
@@ -242,6 +243,13 @@ class StatementReader(DefinitionReader):
             self.index -= 1
         inner = self._explained()
         return st.Explain(*self.whole(), inner, kind, form)
+
+    def _at_analyze(self) -> bool:
+        """Does ANALYZE belong to EXPLAIN here? Before the name of a table it is a statement itself."""
+        following = self.ahead()
+        return self.token.word == "ANALYZE" and (
+            following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END
+        )
 
     def _explained(self) -> st.Statement:
         """The explained statement with the text and places of its own, as if it stood alone."""
@@ -260,8 +268,55 @@ class StatementReader(DefinitionReader):
 
     # -- the session ----------------------------------------------------------------------------------------------
 
+    def _analyze_table(self) -> NoReturn:
+        self._refuse_word()
+        self.table_name()
+        self._properties()
+        self._refuse_read()
+
+    def _refresh(self) -> NoReturn:
+        self._refuse_word()
+        self.expect("MATERIALIZED")
+        self.expect("VIEW")
+        self.table_name()
+        self._refuse_read()
+
+    def _grant(self) -> NoReturn:
+        self._refuse_word()
+        if self.accept("ALL"):
+            self.note("','", "'ON'", "'TO'")
+            self.expect("PRIVILEGES")
+        else:
+            self._privilege()
+            while self.accept(","):
+                self._privilege()
+        if self.expect("ON", "TO").word == "ON":
+            named = self.ahead().word == "TO" and self.at_identifier(self.ahead(2))
+            # A kind of thing may be any word.
+            self.note("'SCHEMA'")
+            if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not named):
+                self.take()
+            self.table_name()
+            self.expect("TO")
+        self._principal()
+        if self.accept("WITH"):
+            self.expect("GRANT")
+            self.expect("OPTION")
+        self._refuse_read()
+
+    def _privilege(self) -> None:
+        if not self.accept("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"):
+            self.identifier()
+
+    def _reset(self) -> NoReturn:
+        self._refuse_word()
+        self.expect("SESSION")
+        if not self.accept("AUTHORIZATION"):
+            self.table_name()
+        self._refuse_read()
+
     def _use(self) -> NoReturn:
-        self._refuse_later()
+        self._refuse_word()
         self.identifier()
         if self.token.word == ".":
             self.take()
@@ -269,7 +324,7 @@ class StatementReader(DefinitionReader):
         self._refuse_read()
 
     def _set(self) -> NoReturn:
-        self._refuse_later()
+        self._refuse_word()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
         if what == "SESSION":
             self.note("'AUTHORIZATION'")
@@ -286,16 +341,10 @@ class StatementReader(DefinitionReader):
             self.identifiers()
         self._refuse_read()
 
-    def _refuse_later(self) -> None:
-        """Take the word of a statement that is refused once it is read, so that what cannot be read is told before."""
-        word = self.take()
-        said = f"The statement {word.word} is not supported by this engine"
-        self.refused(ParseError(said, code="NOT_SUPPORTED").at(word.span))
-
-    def _refuse_read(self) -> NoReturn:
-        self.expect_end()
-        self.check()
-        self.fail()
+    def _refuse_word(self) -> None:
+        """Take the word of a statement that is refused."""
+        self.take()
+        self._refuse_later(self.index - 1)
 
     # -- prepared statements --------------------------------------------------------------------------------------
 
@@ -395,6 +444,10 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "PREPARE": StatementReader._prepare,
     "EXECUTE": StatementReader._execute,
     "DEALLOCATE": StatementReader._deallocate,
+    "ANALYZE": StatementReader._analyze_table,
+    "GRANT": StatementReader._grant,
+    "REFRESH": StatementReader._refresh,
+    "RESET": StatementReader._reset,
     "SET": StatementReader._set,
     "USE": StatementReader._use,
     "START": StatementReader._start_transaction,

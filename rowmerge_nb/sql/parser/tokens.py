@@ -75,7 +75,6 @@ RESERVED: Final = frozenset(
         "END",
         "ESCAPE",
         "EXCEPT",
-        "EXECUTE",
         "EXISTS",
         "EXTRACT",
         "FALSE",

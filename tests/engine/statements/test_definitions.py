@@ -130,6 +130,11 @@ def test_schemas_are_made_filled_and_dropped(engine):
     assert error_of(engine, "DROP SCHEMA s")[:2] == ("SCHEMA_NOT_EMPTY", "Cannot drop non-empty schema 's'")
     engine.run_script("DROP TABLE s.t; DROP SCHEMA s")
     assert error_of(engine, "DROP SCHEMA s") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
+    assert error_of(engine, "DROP SCHEMA nocatalog.s") == ("SCHEMA_NOT_FOUND", "Schema 'nocatalog.s' does not exist", 1, 1)
+    assert error_of(engine, "SHOW CREATE SCHEMA s") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
+    assert error_of(engine, "SHOW CREATE TABLE s.t") == ("TABLE_NOT_FOUND", "Table 'memory.s.t' does not exist", 1, 1)
+    assert error_of(engine, 'DELETE FROM "no s".t') == ("TABLE_NOT_FOUND", "Table 'memory.\"no s\".t' does not exist", 1, 1)
+    engine.run("DROP SCHEMA IF EXISTS nocatalog.s")
     assert error_of(engine, "SELECT * FROM s.t") == ("SCHEMA_NOT_FOUND", "Schema 's' does not exist", 1, 15)
     assert error_of(engine, "SELECT * FROM nocatalog.s.t") == ("CATALOG_NOT_FOUND", "Catalog 'nocatalog' not found", 1, 15)
 

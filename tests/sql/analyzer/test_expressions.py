@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from tests.sql.support import meaning, place, refusal, unmarked
 
@@ -130,3 +131,68 @@ def test_try_around_a_form_that_would_swallow_the_failure_is_refused():
 
 def test_nan_is_compared_as_ieee_754_says():
     assert _spark("d = 1E0") == "IF(isnan(`d`) AND 1.0D IS NOT NULL, false, (`d` = 1.0D))"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("stddev(true)", "Unexpected parameters (boolean) for function stddev. Expected: stddev(bigint), stddev(double)"),
+        (
+            "regexp_count(1, 'a')",
+            "Unexpected parameters (integer, varchar(1)) for function regexp_count. Expected: regexp_count(varchar(x), joniregexp)",
+        ),
+        (
+            "trim(1)",
+            "Unexpected parameters (integer) for function trim. Expected: trim(char(x)), trim(char(x), codepoints), trim(varchar(x)), trim(varchar(x), codepoints)",
+        ),
+        (
+            "cardinality(1)",
+            "Unexpected parameters (integer) for function cardinality. Expected: cardinality(array(e)) E, cardinality(hyperloglog), cardinality(map(k,v)) K, V, cardinality(setdigest)",
+        ),
+        (
+            "array_join(1, 'a')",
+            "Unexpected parameters (integer, varchar(1)) for function array_join. Expected: array_join(array(e), varchar) E, array_join(array(e), varchar, varchar) E",
+        ),
+        ("flatten(1)", "Unexpected parameters (integer) for function flatten. Expected: flatten(array(array(E))) E"),
+        (
+            "json_array_get(1, 1)",
+            "Unexpected parameters (integer, integer) for function json_array_get. Expected: json_array_get(json, bigint), json_array_get(varchar(x), bigint)",
+        ),
+        (
+            "merge(1)",
+            "Unexpected parameters (integer) for function merge. Expected: merge(hyperloglog), merge(qdigest(v)) V, merge(tdigest)",
+        ),
+        ("checksum()", "Unexpected parameters () for function checksum. Expected: checksum(t) T:comparable"),
+        (
+            "mod('a', 1)",
+            "Unexpected parameters (varchar(1), integer) for function mod. Expected: mod(bigint, bigint), mod(decimal(a_precision,a_scale), decimal(b_precision,b_scale)), mod(double, double), mod(integer, integer), mod(real, real), mod(smallint, smallint), mod(tinyint, tinyint)",
+        ),
+        (
+            "element_at(1, 1)",
+            "Unexpected parameters (integer, integer) for function element_at. Expected: element_at(array(e), bigint) E, element_at(map(K,V), K) K, V",
+        ),
+    ],
+)
+def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
+    with pytest.raises(RowMergeError) as raised:
+        meaning(f"SELECT {call}")
+    assert (raised.value.code, raised.value.column, raised.value.message) == ("FUNCTION_NOT_FOUND", 8, message)
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "column"),
+    [
+        ("SELECT approx_percentile(i, 0.5), nope FROM numbers", "COLUMN_NOT_FOUND", 35),
+        ("SELECT xxhash64(X'00') || 1", "FUNCTION_NOT_FOUND", 24),
+        ("SELECT value_at_quantile(tdigest_agg(i), 0.5), nope FROM numbers", "NOT_SUPPORTED", 26),
+        ("SELECT i, checksum(i) FROM numbers", "EXPRESSION_NOT_AGGREGATE", 8),
+        ("SELECT i, checksum(i) FROM numbers GROUP BY i", "NOT_SUPPORTED", 11),
+        ("SELECT cardinality(approx_set(i)), nope FROM numbers", "NOT_SUPPORTED", 20),
+        ("VALUES t_cdf(1, 1)", "NOT_SUPPORTED", 8),
+        ("SELECT * FROM TABLE(exclude_columns(1))", "NOT_SUPPORTED", 21),
+    ],
+)
+def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_refused(statement, code, column):
+    with pytest.raises(RowMergeError) as raised:
+        meaning(statement)
+    assert (raised.value.code, raised.value.column) == (code, column)

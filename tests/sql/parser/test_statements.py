@@ -223,8 +223,20 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("DESC INPUT p", 12, "p", ". <EOF>"),
         ("EXECUTE 1", 9, "1", "IMMEDIATE <identifier>"),
         ("EXPLAIN (x", 10, "x", "( FORMAT SELECT TABLE TYPE VALUES"),
-        ("CREATE VIEW v x", 15, "x", ". AS COMMENT SECURITY WITH"),
+        ("CREATE VIEW v x", 15, "x", "AS COMMENT SECURITY WITH"),
         ("SHOW STATS FOR 1", 16, "1", "( <identifier>"),
+        ("SHOW SCHEMAS FROM a.b", 20, ".", "LIKE <EOF>"),
+        ("CREATE SCHEMA IF x", 18, "x", ". AUTHORIZATION WITH <EOF>"),
+        ("ALTER TABLE t ADD x", 19, "x", ". ADD"),
+        ("ALTER TABLE t DROP x", 20, "x", ". DROP"),
+        ("ALTER TABLE IF x", 16, "x", ". ADD ALTER DROP EXECUTE EXISTS RENAME SET"),
+        ("ALTER TABLE t ADD COLUMN z varchar x", 36, "x", "( AFTER ARRAY COMMENT FIRST LAST NOT WITH <EOF>"),
+        ("ALTER TABLE t ADD COLUMN r.z 1", 30, "1", "<type>"),
+        ("EXECUTE EXECUTE x", 17, "x", "USING <EOF>"),
+        ("SELECT TRY_CAST(AS)", 17, "AS", ") * ALL DISTINCT ORDER <expression>"),
+        ("SELECT ROW(, 1)", 12, ",", ") * ALL DISTINCT ORDER <expression>"),
+        ("SELECT 1 FROM t OFFSET 1 x", 26, "x", "FETCH LIMIT ROW ROWS <EOF>"),
+        ("SELECT 1 FROM t GROUP BY GROUPING x", 35, "x", "( SETS"),
     ],
 )
 def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: int, token: str, expected: str) -> None:
@@ -246,3 +258,55 @@ def test_what_is_not_shown_is_named(sql: str, what: str) -> None:
     error = _refused(sql)
     assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 1)
     assert error.message == f"The statement {what} is not supported by this engine"
+
+
+@pytest.mark.parametrize(
+    ("sql", "column", "token", "expected"),
+    [
+        ("ANALYZE t x", 11, "x", ". WITH <EOF>"),
+        ("REFRESH x", 9, "x", "MATERIALIZED"),
+        ("REFRESH MATERIALIZED VIEW w x", 29, "x", ". <EOF>"),
+        ("RESET SESSION", 14, "<EOF>", "AUTHORIZATION <identifier>"),
+        ("SHOW FUNCTIONS x", 16, "x", "FROM IN LIKE <EOF>"),
+        ("SHOW SESSION LIKE x", 19, "x", "<string>"),
+        ("DESCRIBE INPUT q x", 18, "x", "<EOF>"),
+        ("ALTER VIEW w", 13, "<EOF>", ". RENAME SET"),
+        ("ALTER VIEW w RENAME x", 21, "x", ". RENAME"),
+        ("ALTER TABLE t EXECUTE 1", 23, "1", "<identifier>"),
+        ("ALTER TABLE t EXECUTE a b", 25, "b", "( WHERE <EOF>"),
+        ("CREATE VIEW w SECURITY x AS SELECT 1 a", 24, "x", "DEFINER INVOKER"),
+        ("CREATE VIEW w SECURITY INVOKER x", 32, "x", "AS WITH"),
+        ("EXPLAIN ANALYZE SELECT count(* FROM t", 32, "FROM", ")"),
+        ("GRANT SELECT OR t TO joe", 14, "OR", ", ON TO"),
+        ("GRANT SELECT ON t TyO joe", 23, "joe", ". TO"),
+        ("GRANT SELECT ON t TO", 21, "<EOF>", ". TO"),
+        ("GRANT SELECT ON t TO joe x", 26, "x", "WITH <EOF>"),
+    ],
+)
+def test_what_cannot_be_read_is_told_before_a_statement_is_refused(sql: str, column: int, token: str, expected: str) -> None:
+    error = _refused(sql)
+    labels = ", ".join(label if label.startswith("<") else f"'{label}'" for label in expected.split())
+    assert (error.code, error.column) == ("SYNTAX_ERROR", column)
+    assert error.message == f"mismatched input '{token}'. Expecting: {labels}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "column"),
+    [
+        ("ANALYZE t WITH (a = 1)", 1),
+        ("REFRESH MATERIALIZED VIEW a.b", 1),
+        ("RESET SESSION a.b", 1),
+        ("SHOW FUNCTIONS FROM a.b LIKE 'x' ESCAPE 'y'", 1),
+        ("SHOW SESSION", 1),
+        ("DESCRIBE OUTPUT q", 1),
+        ("ALTER VIEW w SET AUTHORIZATION USER joe", 1),
+        ("ALTER TABLE t EXECUTE optimize(file_size_threshold => '10MB') WHERE x = 1", 15),
+        ("CREATE VIEW w SECURITY DEFINER AS SELECT 1 a", 15),
+        ("ALTER TABLE n ADD COLUMN r.z integer", 27),
+        ("GRANT SELECT, INSERT ON TABLE a.b TO ROLE joe WITH GRANT OPTION", 1),
+        ("GRANT admin TO joe", 1),
+    ],
+)
+def test_what_can_be_read_and_is_not_here_is_refused(sql: str, column: int) -> None:
+    error = _refused(sql)
+    assert (error.code, error.column) == ("NOT_SUPPORTED", column)
