@@ -359,6 +359,8 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
+        if is_ambiguous(node.name, [value.type for value in values]):
+            self.ambiguous(node)
         if node.name == "reduce_agg" and found.result.base not in _STATES:
             self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
         arguments = tuple(
