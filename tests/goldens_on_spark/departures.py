@@ -54,7 +54,7 @@ and {others} others.
 - **Functions and values** that were asked of a Trino 476 beside this engine, some twenty thousand, and answered otherwise. Patterns of regular expressions that are no constants are read as Java's but for their commonest differences.
   `TRY` lets the error of a wrong pattern through. `date_add` beyond the range of its type fails with another code. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `width_bucket` refuses a
   NULL or NaN among all bins, Trino among those that its search meets. `max_by` of equal keys may give another row. `CUBE (x, x)` takes `x` twice. `(1, NULL) IN (VALUES (1, 2), (2, 3))` is NULL. `sequence` from a date to a timestamp has
-  microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log2`, `power` and what is computed with them may differ in the last digit.
+  microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
   `json_value(... DEFAULT ... ON ERROR)` of an empty text is NULL. Functions that are refused by name are refused whatever they are given; Trino tells of wrong arguments first.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
