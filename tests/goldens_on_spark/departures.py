@@ -48,12 +48,13 @@ and {others} others.
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
+  A moment that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
 - **Functions and values** that were asked of a Trino 476 beside this engine, some twenty thousand, and answered otherwise. Patterns of regular expressions that are no constants are read as Java's but for their commonest differences.
   `TRY` lets the error of a wrong pattern through. `date_add` beyond the range of its type fails with another code. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `width_bucket` refuses a
   NULL or NaN among all bins, Trino among those that its search meets. `max_by` of equal keys may give another row. `CUBE (x, x)` takes `x` twice. `(1, NULL) IN (VALUES (1, 2), (2, 3))` is NULL. `sequence` from a date to a timestamp has
-  microseconds; by months back from the end of February it may stop one step earlier. `sum(NULL)` and `avg(NULL)` are no ambiguous calls. `avg` of decimals of 38 digits may overflow. `cbrt` and `exp` may differ in the last digit.
+  microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
 - **Where a text ends too early** the place is behind its last word; Trino's is behind comments and blanks that follow.

@@ -369,6 +369,8 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
+        if is_ambiguous(node.name, [value.type for value in values]):
+            self.ambiguous(node)
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)

@@ -278,6 +278,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("TYPE_MISMATCH", f"Cannot {verb} {shown}", node.span)
         if node.operator == "+":
             return operand
+        if operand.type == UNKNOWN:
+            self.ambiguous(node)
         return e.Apply(operand.type, "negate", (operand,))
 
     def _binary(self, node: s.Binary) -> e.Typed:

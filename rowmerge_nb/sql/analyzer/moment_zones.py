@@ -39,6 +39,8 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
         analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
     if not _is_zone(zone):
         analyzer.not_found("at_timezone", [value, zone], node)
+    if e.is_null(value):
+        return e.Constant(value.type, None)
     return written(zoned(value.type), "at time zone", value, zone_argument(analyzer, zone, node))
 
 
@@ -87,6 +89,8 @@ def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
     if len(values) != 2 or values[0].type.base not in {"timestamp", "date"} or not is_text(values[1].type):
         return None
     value = values[0] if values[0].type.base == "timestamp" else analyzer.coerce(values[0], Type("timestamp", (0,)))
+    if e.is_null(value):
+        return e.Constant(Type(_WITH_ZONE, value.type.parameters), None)
     return _from_clock(value, zone_argument(analyzer, values[1], node))
 
 

@@ -142,7 +142,7 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if len(values) != 2 or values[0].type.base not in {"date", *_MOMENTS} or not is_text(values[1].type):
             return None
-        if e.is_null(values[1]):
+        if any(map(e.is_null, values)):
             return e.Constant(VARCHAR, None)
         tokens = _tokens(analyzer, read, values[1], node)
         value = analyzer.coerce(values[0], _MILLISECONDS) if values[0].type == DATE else values[0]

@@ -465,8 +465,9 @@ class QueryAnalyzer(RelationAnalyzer):
     def _column(self, output: _Output, *, distinct: bool) -> str:
         value, symbol = output.value, e.quote(output.field.symbol)
         if value.type == UNKNOWN:
-            # A column that is always NULL needs some type to travel in.
-            return f"CAST(NULL AS BOOLEAN) AS {symbol}"
+            # A column that is always NULL needs some type to travel in. An aggregate is written, for it makes one row of many.
+            aggregated = any(isinstance(part, e.Aggregate) for part in e.walk(value))
+            return f"CAST({self.printed(value, output.node) if aggregated else 'NULL'} AS BOOLEAN) AS {symbol}"
         # Instants are the same whatever zones they carry.
         plain = instant(value.type) if distinct else value.type
         if plain != value.type:

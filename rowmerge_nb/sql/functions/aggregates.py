@@ -42,11 +42,17 @@ max_by(V, K) V, K:orderable -> V | max_by({0}, {1}){rows}
 min_by(V, K) V, K:orderable -> V | min_by({0}, {1}){rows}
 max_by(V, K, bigint) V, K:orderable -> array(V) | {greatest}
 min_by(V, K, bigint) V, K:orderable -> array(V) | {smallest}
+stddev(bigint) -> double | sqrt({sample variance})
 stddev(double) -> double | sqrt({sample variance})
+stddev_samp(bigint) -> double | sqrt({sample variance})
 stddev_samp(double) -> double | sqrt({sample variance})
+stddev_pop(bigint) -> double | sqrt({variance of all})
 stddev_pop(double) -> double | sqrt({variance of all})
+variance(bigint) -> double | {sample variance}
 variance(double) -> double | {sample variance}
+var_samp(bigint) -> double | {sample variance}
 var_samp(double) -> double | {sample variance}
+var_pop(bigint) -> double | {variance of all}
 var_pop(double) -> double | {variance of all}
 covar_samp(real, real) -> real | CAST(covar_samp({distinct}{1}, {0}){rows} AS FLOAT)
 covar_samp(double, double) -> double | covar_samp({distinct}{1}, {0}){rows}
@@ -58,7 +64,9 @@ regr_slope(real, real) -> real | CAST({slope} AS FLOAT)
 regr_slope(double, double) -> double | {slope}
 regr_intercept(real, real) -> real | CAST({intercept} AS FLOAT)
 regr_intercept(double, double) -> double | {intercept}
+skewness(bigint) -> double | {skewness}
 skewness(double) -> double | {skewness}
+kurtosis(bigint) -> double | {kurtosis}
 kurtosis(double) -> double | {kurtosis}
 geometric_mean(bigint) -> double | {geometric mean}
 geometric_mean(real) -> real | CAST({geometric mean} AS FLOAT)

@@ -172,5 +172,5 @@ def _joda_token(letter: str, width: int, *, before_number: bool) -> Token:
     if field == "year" and width == 2:
         return Token("short year", 2, strict=before_number)
     if field in _YEARS:
-        return Token(field, width, most=width if before_number else 9)
+        return Token(field, width, most=width if before_number or field == "century" else 9)
     return Token(field, width, most=width if field == "fraction" else _MOST.get(field, 2))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
 from rowmerge_nb.sql.functions.overloads import Overload, overloads, parts
-from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable
+from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,16 +65,25 @@ def _special(name: str, general: Resolved) -> Resolved:
 
 
 def is_ambiguous(name: str, arguments: Sequence[Type]) -> bool:
-    """Does NULL without a type leave it open whether a function works on text or on bytes, and gives that?
+    """Does NULL without a type leave it open which of several signatures is meant, that give different types?
 
-    >>> is_ambiguous("reverse", [UNKNOWN]), is_ambiguous("length", [UNKNOWN])
-    (True, False)
+    A signature whose arguments coerce to those of another one is preferred to it, varchar to char.
+
+    >>> is_ambiguous("reverse", [UNKNOWN]), is_ambiguous("length", [UNKNOWN]), is_ambiguous("abs", [UNKNOWN])
+    (True, False, False)
     """
     if UNKNOWN not in arguments:
         return False
-    fitting = [bound for bound in (_bind(overload, arguments) for overload in overloads(name)) if bound is not None]
-    results = {bound.result.base for bound in fitting}
-    return "varbinary" in results and "varchar" in results
+    fitting = [
+        bound for bound in (_bind(entry, arguments) for entry in overloads(name) if not entry.special) if bound is not None
+    ]
+    preferred = [bound for bound in fitting if not any(_is_narrower(other, bound) for other in fitting)]
+    return len({VARCHAR if is_text(bound.result) else bound.result for bound in preferred}) > 1
+
+
+def _is_narrower(first: Resolved, second: Resolved) -> bool:
+    """Do the arguments of the first signature coerce to those of the second one, and not the other way round?"""
+    return _bind(second.overload, first.arguments) is not None and _bind(first.overload, second.arguments) is None
 
 
 def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
@@ -229,7 +229,11 @@ def _shifted(operator: str, moment: str, interval: str, kind: Type, by: Type, fa
     if kind.base == "time":
         return from_micros(f"time_to_micros({moment}) {operator} {interval_micros(interval)}", kind)
     if is_zoned(kind):
-        return with_zone(f"({instant_of(moment, kind)} {operator} {interval})", zone_of(moment, kind))
+        zone = zone_of(moment, kind)
+        if by == INTERVAL_YEAR:
+            # Months are counted by the clock of the zone, days and seconds by the instant.
+            return with_zone(f"to_utc_timestamp(CAST({local(moment, kind)} {operator} {interval} AS TIMESTAMP), {zone})", zone)
+        return with_zone(f"({instant_of(moment, kind)} {operator} {interval})", zone)
     return f"({moment} {operator} {interval})"
 
 

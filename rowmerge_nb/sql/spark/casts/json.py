@@ -160,7 +160,8 @@ def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], s
 
 
 def _failure(text: str, kind: Type, *, safe: bool) -> str:
-    return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {kind}"))
+    shown = str(kind).upper() if kind.base == "decimal" else kind
+    return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {shown}"))
 
 
 def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:

@@ -156,7 +156,7 @@ _ISO_CLOCK: Final = ("T", r"\d{1,2}", r":\d{1,2}", r":\d{1,2}", r"[.,]\d{1,9}")
 _ISO_DAY: Final = r"([+-]?\d{1,9})(?:-(\d{3})(?!\d)|-W(\d{1,2})(?:-(\d))?|-(\d{1,2})(?:-(\d{1,2}))?)?"
 _ISO: Final = (
     rf"^(?:{_ISO_DAY})?"
-    r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
+    r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\z"
 )
 """An ordinal day, a week with a day of it, or a month with a day of it; hours, minutes or seconds, whichever is last, with a fraction."""
 
@@ -233,7 +233,7 @@ def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         date, checks = _iso_day(found)
         return f"CASE {_iso_checked(text, found[0], 'date', checks, fail)} ELSE {date} END"
 
-    regex = e.text_literal(f"^{_ISO_DAY}$")
+    regex = e.text_literal(rf"^{_ISO_DAY}\z")
     good = f"IF({text} RLIKE {regex}, {groups(text, regex, 6, made)}, NULL)"
     return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed(_ISO_DATE, text))}))"
 

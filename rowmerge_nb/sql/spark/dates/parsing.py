@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.spark.casts.moments import with_zone
 from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
-from rowmerge_nb.sql.spark.text import groups
+from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 
 if TYPE_CHECKING:
@@ -25,23 +25,33 @@ _OFFSET: Final = r"(?:Z|[+-]\d\d(?::?\d\d)?)"
 _REGION: Final = r"[A-Za-z][A-Za-z0-9_+/-]*"
 
 _RANGES: Final = {
-    "month": ("monthOfYear", 1, "12"),
     "hour": ("hourOfDay", 0, "23"),
     "clock hour": ("clockhourOfDay", 1, "24"),
     "hour of halfday": ("hourOfHalfday", 0, "11"),
     "clock hour of halfday": ("clockhourOfHalfday", 1, "12"),
     "minute": ("minuteOfHour", 0, "59"),
     "second": ("secondOfMinute", 0, "59"),
-    "day of week": ("dayOfWeek", 1, "7"),
 }
 
 
-_OF_WEEKS: Final = frozenset({"week year", "day of week"})
-_OF_YEARS: Final = frozenset({"year", "short year", "month", "month name", "short month name", "day", "day of year"})
-_DAY_NAMES: Final = ("day name", "short day name")
-_WITHIN_YEARS: Final = frozenset(
-    {"month", "month name", "short month name", "day", "day of year", "week", "day of week", *_DAY_NAMES}
-)
+_NAMES: Final = {"month": _MONTHS.split(), "weekday": _DAYS.split("|")[7:]}
+_PARTS: Final = {
+    "era": "era",
+    "century": "century",
+    **dict.fromkeys(("year", "short year"), "year"),
+    "week year": "week year",
+    **dict.fromkeys(("month", "month name", "short month name"), "month"),
+    "week": "week",
+    "day of year": "day of year",
+    "day": "day",
+    **dict.fromkeys(("day of week", "day name", "short day name"), "weekday"),
+}
+"""What a field says of a date; the larger part stands before the smaller one, as Joda sets them."""
+_LARGEST_FIRST: Final = tuple(dict.fromkeys(_PARTS.values()))
+_YEARS: Final = _LARGEST_FIRST[:4]
+_DIRECT: Final = (("year", "month", "day"), ("year", "day of year"))
+"""The parts of which the first ones make a date without steps between."""
+_OF_DAYS: Final = frozenset({*_RANGES, "fraction", "halfday"})
 
 
 def _expression(token: Token) -> str:
@@ -98,13 +108,10 @@ class _Fields:
         """What stands for the groups of the regular expression."""
         self.parts = tuple(_expression(token) for token in tokens)
         groups = [f"({part})" if token.field != "literal" else part for token, part in zip(tokens, self.parts, strict=True)]
-        self.regex = text_literal(f"^{''.join(groups)}$")
-        self.positions: dict[str, tuple[int, Token]] = {}
-        number = 0
-        for token in tokens:
-            if token.field != "literal":
-                number += 1
-                self.positions.setdefault(token.field, (number, token))
+        self.regex = text_literal(rf"^{''.join(groups)}\z")
+        self.places = list(enumerate((token for token in tokens if token.field != "literal"), start=1))
+        # Of a field that stands there twice the last one counts.
+        self.positions = {token.field: (number, token) for number, token in self.places}
 
     def __contains__(self, field: str) -> bool:
         return field in self.positions
@@ -140,8 +147,8 @@ def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, p
 
 def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bool) -> str:
     """The value that the fields make, once they are within their ranges."""
-    year = _year(fields, pivot)
-    day, checks = _day(fields, year)
+    day = _day(fields, fail, pivot)
+    checks: list[tuple[str, tuple[str, ...]]] = []
     hour, half = _hour(fields)
     minute, second = fields.number("minute", "0"), fields.number("second", "0")
     millis = f"CAST(rpad(substring({fields.text('fraction')}, 1, 3), 3, '0') AS INT)" if "fraction" in fields else "0"
@@ -163,65 +170,85 @@ def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) 
     return f"{number} NOT BETWEEN {low} AND {high}", message
 
 
-def _year(fields: _Fields, pivot: int) -> str:
-    if "short year" in fields:
-        number, text = fields.number("short year", ""), fields.text("short year")
-        low = pivot - 50
-        short = f"{low} + pmod({number} - {low % 100}, 100)"
-        return short if fields.positions["short year"][1].strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
-    if "week year" in fields and "year" not in fields:
-        return fields.number("week year", "")
-    dated = _WITHIN_YEARS & set(fields.positions)
-    # Joda begins with a leap year where the largest part that is given is one of a year.
-    return fields.number("year", "2000" if dated else "1970")
+def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
+    """The date that the parts make, with what is out of its range checked."""
+    places = sorted((place for place in fields.places if place[1].field in _PARTS), key=lambda p: _LARGEST_FIRST.index(_part(p)))
+    steps = [(_part((number, token)), _value(token, fields.found[number - 1], pivot)) for number, token in places]
+    if steps and steps[0][0] not in _YEARS:
+        # Joda begins with a leap year where the largest part that is given is one of a year.
+        steps.insert(0, ("year", "2000"))
+    parts = tuple(part for part, _ in steps)
+    direct = any(parts == some[: len(parts)] for some in _DIRECT)
+    date = "DATE'1970-01-01'"
+    for part, value in steps:
+        date = once(lambda d, part=part, value=value: _checked_step(fields, fail, part, value, d), date)
+    if direct:
+        return date
+    # A smaller part may have left what a larger one has said: all are set once more.
+    timed = not _OF_DAYS.isdisjoint(fields.positions)
+    for index, (part, value) in enumerate(steps):
+        floor = not timed and index == len(steps) - 1
+        date = once(lambda d, part=part, value=value, floor=floor: _step(part, value, d, floor=floor), date)
+    return date
 
 
-def _day(fields: _Fields, year: str) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
-    """The date, and checks of what it is made of. A day of the week moves what the other parts say within its week."""
-    date, checks = _dated(fields, year)
-    weekday = _weekday(fields)
-    if weekday is None or _by_weeks(fields):
-        return date, checks
-    return f"date_add({date}, {weekday} - 1 - weekday({date}))", checks
+def _part(place: tuple[int, Token]) -> str:
+    return _PARTS[place[1].field]
 
 
-def _weekday(fields: _Fields) -> str | None:
-    """The number of the day of the week, where one is given."""
-    for name in _DAY_NAMES:
-        if name in fields:
-            shorts = ", ".join(f"'{day.lower()}'" for day in _DAYS.split("|")[7:])
-            return f"CAST(array_position(array({shorts}), lower(substring({fields.text(name)}, 1, 3))) AS INT)"
-    return fields.number("day of week", "") if "day of week" in fields else None
+def _value(token: Token, text: str, pivot: int) -> str:
+    """The number that a part of a date is."""
+    part = _PARTS[token.field]
+    if not token.is_number and part in _NAMES:
+        shorts = ", ".join(f"'{name[:3].lower()}'" for name in _NAMES[part])
+        return f"CAST(array_position(array({shorts}), lower(substring({text}, 1, 3))) AS INT)"
+    if token.field != "short year":
+        return f"CAST({text} AS INT)"
+    number, low = f"CAST({text} AS INT)", pivot - 50
+    short = f"{low} + pmod({number} - {low % 100}, 100)"
+    return short if token.strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
 
 
-def _by_weeks(fields: _Fields) -> bool:
-    found = set(fields.positions)
-    return "week" in found or bool(_OF_WEEKS & found and not _OF_YEARS & found)
+def _checked_step(fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str) -> str:
+    """A date with one part set, and all smaller ones at their beginning; an error where the part is out of its range."""
+    most = {
+        "month": ("monthOfYear", "12"),
+        "week": ("weekOfWeekyear", f"weekofyear(make_date(CAST(extract(YEAROFWEEK FROM {date}) AS INT), 12, 28))"),
+        "day of year": ("dayOfYear", f"dayofyear(make_date(year({date}), 12, 31))"),
+        "day": ("dayOfMonth", f"day(last_day({date}))"),
+        "weekday": ("dayOfWeek", "7"),
+    }.get(part)
+    step = _step(part, value, date, floor=True)
+    if most is None:
+        return step
+    condition, message = _out_of_range(fields, value, most[0], "1", most[1])
+    return f"IF({condition}, {fail(_CODE, *message)}, {step})"
 
 
-def _dated(fields: _Fields, year: str) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
-    if _by_weeks(fields):
-        # What is not given is the least that it can be.
-        fourth = f"make_date({year}, 1, 4)"
-        day, week = _weekday(fields) or "1", fields.number("week", "1")
-        checks: list[tuple[str, tuple[str, ...]]] = []
-        if "week" in fields:
-            checks.append(_out_of_range(fields, week, "weekOfWeekyear", "1", f"weekofyear(make_date({year}, 12, 28))"))
-        return f"date_add({fourth}, ({week} - 1) * 7 + {day} - 1 - weekday({fourth}))", checks
-    if "day of year" in fields and "day" not in fields:
-        number = fields.number("day of year", "")
-        last = f"dayofyear(make_date({year}, 12, 31))"
-        return f"date_add(make_date({year}, 1, 1), {number} - 1)", [_out_of_range(fields, number, "dayOfYear", "1", last)]
-    month = fields.number("month", "1")
-    for name in ("month name", "short month name"):
-        if name in fields:
-            shorts = ", ".join(f"'{month[:3].lower()}'" for month in _MONTHS.split())
-            month = f"CAST(array_position(array({shorts}), lower(substring({fields.text(name)}, 1, 3))) AS INT)"
-    day = fields.number("day", "1")
-    checks = [_out_of_range(fields, month, "monthOfYear", "1", "12")] if "month" in fields else []
-    if "day" in fields:
-        checks.append(_out_of_range(fields, day, "dayOfMonth", "1", f"day(last_day(make_date({year}, {month}, 1)))"))
-    return f"make_date({year}, {month}, {day})", checks
+def _step(part: str, value: str, date: str, *, floor: bool) -> str:
+    """A date with one part set; ``floor``: and all smaller ones at their beginning."""
+    fourth = f"make_date({value}, 1, 4)"
+    kept = f"least(weekofyear({date}), weekofyear(make_date({value}, 12, 28))) * 7 - 7 + weekday({date})"
+    moved = {
+        "era": date,
+        "century": f"add_months({date}, ({value} - year({date}) div 100) * 1200)",
+        "year": f"add_months({date}, ({value} - year({date})) * 12)",
+        "week year": f"date_add({fourth}, {kept} - weekday({fourth}))",
+        "month": f"add_months({date}, {value} - month({date}))",
+        "week": f"date_add({date}, ({value} - weekofyear({date})) * 7)",
+        "day of year": f"date_add({date}, {value} - dayofyear({date}))",
+        "day": f"date_add({date}, {value} - day({date}))",
+        "weekday": f"date_add({date}, {value} - 1 - weekday({date}))",
+    }
+    floored = {
+        "era": "DATE'0001-01-01'",
+        "century": f"make_date({value} * 100, 1, 1)",
+        "year": f"make_date({value}, 1, 1)",
+        "week year": f"date_sub({fourth}, weekday({fourth}))",
+        "month": f"make_date(year({date}), {value}, 1)",
+        "week": f"date_add({date}, ({value} - weekofyear({date})) * 7 - weekday({date}))",
+    }
+    return (floored if floor and part in floored else moved)[part]
 
 
 def _hour(fields: _Fields) -> tuple[str, str]:

@@ -56,13 +56,17 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
     java = ""
     for token in (*_joined(tokens), None):
         simple = _java(token) if token is not None else None
-        if simple is not None:
+        runs_on = simple and java[-1:] == simple[0] and simple[0].isalpha()
+        if simple is not None and not runs_on:
             java += simple
             continue
         if java:
             pieces.append(f"date_format({clock}, {text_literal(java)})")
             java = ""
-        if token is not None:
+        if simple is not None:
+            # The same letter again would lengthen the part before it.
+            java = simple
+        elif token is not None:
             pieces.append(_written(token, clock, zone, offset))
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})" if pieces else f"IF({clock} IS NULL, NULL, '')"
 
