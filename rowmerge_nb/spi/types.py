@@ -206,8 +206,8 @@ def parse_type(text: str) -> Type:
     'map(varchar, array(decimal(12,2)))'
     >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal")), str(parse_type("timestamp"))
     ('timestamp(6) with time zone', 'decimal(38,0)', 'timestamp(3)')
-    >>> str(parse_type('row("a b" bigint, c varchar)'))
-    'row("a b" bigint, c varchar)'
+    >>> str(parse_type('row("a b" bigint, interval day to second)'))
+    'row("a b" bigint, interval day to second)'
     """
     tokens = _TOKEN.findall(text)
     if _TOKEN.sub("", text).strip():
@@ -315,7 +315,8 @@ def _whole_type(tokens: list[str], text: str) -> Type:
 
 
 def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
-    if len(tokens) > 1 and tokens[1] not in {"(", ","} and tokens[1].lower() not in {"with", "precision"}:
+    interval = tokens[0].lower() == "interval" and [word.lower() for word in tokens[2:3]] == ["to"]
+    if len(tokens) > 1 and not interval and tokens[1] not in {"(", ","} and tokens[1].lower() not in {"with", "precision"}:
         return tokens[0].strip('"'), _whole_type(tokens[1:], text)
     return None, _whole_type(tokens, text)
 

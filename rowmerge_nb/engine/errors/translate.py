@@ -148,6 +148,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
         hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+    if "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE" in text:
+        message = "A subquery that reads a map of a query around it is not supported by this engine: Spark has none"
+        hint = "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one."
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
     if _TOO_DEEP.search(text):
         message = (
             "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"

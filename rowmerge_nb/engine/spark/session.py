@@ -74,6 +74,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
+    # This rule does not find the columns that subqueries read of the rows of a UNION, and VALUES may be one.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages have Arrow's usual types.

@@ -28,7 +28,17 @@ from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_orderable, is_text, without_unknown
+from rowmerge_nb.sql.typed.types import (
+    NO_ORDER,
+    can_coerce,
+    common_type,
+    has_map,
+    instant,
+    is_orderable,
+    is_text,
+    signature,
+    without_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -111,6 +121,7 @@ class CallAnalyzer:
         self.select: Span | None = None
         self._around: tuple[str, s.Call] | None = None
         self._not_scalars: list[s.Call | s.Measure] = []
+        self._kept_by: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
         """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
@@ -366,6 +377,9 @@ class CallAnalyzer:
             self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
         for value in (*values, *(key.value for key in order_by)):
             self.check_reflected(value, node, f"the aggregate {node.name}")
+        if node.distinct:
+            values = [self._told_apart(value, node) for value in values]
+            order_by = tuple(replace(key, value=self._told_apart(key.value, node)) for key in order_by)
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
@@ -381,6 +395,12 @@ class CallAnalyzer:
             for value, kind in zip(values, found.arguments, strict=True)
         )
         return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
+
+    def _told_apart(self, value: e.Typed, node: s.Call) -> e.Typed:
+        """Give an argument of which equal values count once: instants are equal whatever zones they carry."""
+        if has_map(value.type):
+            self.refuse(f"DISTINCT in an aggregate of {value.type} is not supported by this engine: {NO_ORDER}", node)
+        return self.coerce(value, instant(value.type))
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)
@@ -614,17 +634,7 @@ def _listed(kinds: Iterable[Type]) -> str:
     >>> _listed([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
     'varchar, array(map(varchar,row("x" integer,"y" date)))'
     """
-    return ", ".join(map(_signature, kinds))
-
-
-def _signature(kind: Type) -> str:
-    if kind.base == "function":
-        return "<function>"
-    if kind.base not in {"array", "map", "row"}:
-        return str(kind)
-    names = kind.fields or (None,) * len(kind.parameters)
-    parts = zip(names, map(_signature, kind.parameters), strict=True)
-    return f"{kind.base}({','.join(part if name is None else f'{quoted(name)} {part}' for name, part in parts)})"
+    return ", ".join("<function>" if kind.base == "function" else signature(kind) for kind in kinds)
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

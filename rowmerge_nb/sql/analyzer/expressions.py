@@ -92,6 +92,8 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def condition(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
+        if self.site.judged_whole:
+            self._kept_by = _terms(node)
         return self._truth(self.whole(node), node, message)
 
     def whole(self, node: s.Expression) -> e.Typed:
@@ -511,13 +513,16 @@ class ExpressionAnalyzer(CallAnalyzer):
         if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
             self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
         kinds = [instant(kind) for kind in common.parameters]
-        return query.has_row([self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)])
+        values = [self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
+        return query.has_row(values, alike=not query.reaching and (node.negated or node not in self._kept_by))
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
         """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
         every = node.quantifier == "ALL"
         if node.operator == ("<>" if every else "="):
-            return self._in_query(s.InQuery(node.span, node.value, node.word, node.query, every))
+            found = s.InQuery(node.span, node.value, node.word, node.query, every)
+            self._kept_by += (found,) if node in self._kept_by else ()
+            return self._in_query(found)
         form = f"{node.operator} {node.quantifier} (query)"
         value, query, kind = self._against_query(node, f"A row on the left of {form}")
         if kind.base not in EXTREMES_OF:
@@ -559,6 +564,13 @@ class ExpressionAnalyzer(CallAnalyzer):
             f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
         )
         self.context.error("TYPE_MISMATCH", said, span)
+
+
+def _terms(node: s.Expression) -> tuple[s.Expression, ...]:
+    """Give the terms of a condition that must all be true."""
+    if isinstance(node, s.Logical) and node.operator == "AND":
+        return tuple(term for part in node.terms for term in _terms(part))
+    return (node,)
 
 
 _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {

@@ -25,7 +25,16 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import common_type, instant, is_orderable, parts_of, spark_type, without_unknown
+from rowmerge_nb.sql.typed.types import (
+    NO_ORDER,
+    common_type,
+    has_map,
+    instant,
+    is_orderable,
+    parts_of,
+    spark_type,
+    without_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -196,7 +205,7 @@ class QueryAnalyzer(RelationAnalyzer):
             if common is None:
                 said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
                 self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
-            kinds.append(instant(common) if node.distinct else common)
+            kinds.append(instant(common) if node.distinct or node.operator != "UNION" else common)
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
             for f, kind in zip(left.fields, kinds, strict=True)
@@ -607,6 +616,8 @@ class QueryAnalyzer(RelationAnalyzer):
         else:
             value = analyzer.whole(item)
         analyzer.check_reflected(value, item, "GROUP BY")
+        if has_map(value.type):
+            analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
             self.context.error(

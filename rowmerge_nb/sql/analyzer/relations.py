@@ -126,27 +126,23 @@ class QueryResult:
         inner = f"SELECT {columns}, count(*) OVER () AS {e.quote(symbol)} FROM ({self.spark})"
         return replace(self, spark=f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}")
 
-    def has_row(self, items: Sequence[e.Typed]) -> e.Typed:
-        """Give ``(a, b) IN (query)``: true for a row that equals, unknown where one might, since a NULL leaves it open.
+    def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
+        """Give ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
 
         Args:
             items: the values, coerced to the types of the query's columns.
+            alike: NULL is like NULL, as where Trino asks for the answer; where it keeps rows by a join, NULL is like nothing.
         """
         pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
-        same = e.Apply(BOOLEAN, "and", tuple(e.Apply(BOOLEAN, "=", pair) for pair in pairs))
+        equal = (e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair) for pair in pairs)
+        same = e.Apply(BOOLEAN, "and", tuple(equal))
         kinds = tuple(item.type for item in items)
         outer = tuple(part for item in items for part in e.walk(item) if isinstance(part, e.Column))
 
-        def exists(condition: e.Typed) -> e.Typed:
-            text = f"SELECT 1 FROM ({self.cast_to(kinds)}) WHERE {print_spark(condition)}"
-            found = self.as_subquery(BOOLEAN, "exists", text)
-            tree = self.coerced_tree(kinds)
-            found = replace(found, query=None if tree is None else q.Selected(tree, condition, ()))
-            return replace(found, outer=tuple(dict.fromkeys((*found.outer, *outer))))
-
-        unknown = exists(e.Apply(BOOLEAN, "is null", (same,)))
-        nothing, yes, no = e.Constant(BOOLEAN, None), e.Constant(BOOLEAN, "true"), e.Constant(BOOLEAN, "false")
-        return e.Apply(BOOLEAN, "case", (exists(same), yes, unknown, nothing, no))
+        found = self.as_subquery(BOOLEAN, "exists", f"SELECT 1 FROM ({self.cast_to(kinds)}) WHERE {print_spark(same)}")
+        tree = self.coerced_tree(kinds)
+        found = replace(found, query=None if tree is None else q.Selected(tree, same, ()))
+        return replace(found, outer=tuple(dict.fromkeys((*found.outer, *outer))))
 
     def stored_in(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]

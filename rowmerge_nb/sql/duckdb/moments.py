@@ -116,13 +116,18 @@ def _date_trunc(unit: str, texts: list[str], kind: Type) -> str:
 
 
 def _date_add(unit: str, texts: list[str], kind: Type) -> str:
-    number, text = texts
-    if unit in _MONTHS:
-        return f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
-    if kind.base == "date":
-        return f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
-    moved = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
-    return f"make_timestamp({rounded_micros(moved, precision_of(kind)) if unit == 'millisecond' else moved})"
+    def write(number: str, text: str) -> str:
+        if unit in _MONTHS:
+            moved = f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
+        elif kind.base == "date":
+            moved = f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
+        else:
+            micros = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
+            moved = f"make_timestamp({rounded_micros(micros, precision_of(kind)) if unit == 'millisecond' else micros})"
+        # A number that is too large is no error beside NULL.
+        return f"CASE WHEN {text} IS NOT NULL THEN {moved} END"
+
+    return once(write, *texts)
 
 
 def _date_diff(unit: str, texts: list[str], kind: Type) -> str:

@@ -130,6 +130,11 @@ def _of_moments(result: str) -> str:
     return _folded(_VALUE, "'n', 0D, 'm1', 0D, 'm2', 0D, 'm3', 0D, 'm4', 0D", _MOMENT_STEP, result)
 
 
+def _if_finite(text: str) -> str:
+    """Write a number, or NULL for what is infinite or none."""
+    return f"transform(array({text}), q -> IF(abs(q) < CAST('Infinity' AS DOUBLE), q, NULL))[0]"
+
+
 def _divisor(text: str) -> str:
     """Write a number that is divided by: NaN for 0, where what is divided is 0 too."""
     return f"coalesce(nullif({text}, 0D), CAST('NaN' AS DOUBLE))"
@@ -144,9 +149,9 @@ FRAGMENTS: Final = {
     # Spark's own variances go another way to the same number, and their last digits are others.
     "sample variance": "covar_samp({distinct}{0}, {0}){rows}",
     "variance of all": "covar_pop({distinct}{0}, {0}){rows}",
-    "correlation": _of_pairs("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))"),
-    "slope": _of_pairs("IF(s.sx = 0, NULL, s.c / s.sx)"),
-    "intercept": _of_pairs("IF(s.sx = 0, NULL, s.my - s.c / s.sx * s.mx)"),
+    "correlation": _of_pairs(_if_finite("IF(s.sx = 0 OR s.sy = 0, NULL, s.c / sqrt(s.sx) / sqrt(s.sy))")),
+    "slope": _of_pairs(_if_finite("IF(s.sx = 0, NULL, s.c / s.sx)")),
+    "intercept": _of_pairs(_if_finite("IF(s.sx = 0, NULL, s.my - s.c / s.sx * s.mx)")),
     "skewness": _of_moments(f"CASE WHEN s.n >= 3 THEN sqrt(s.n) * s.m3 / {_divisor('power(s.m2, 1.5D)')} END"),
     "kurtosis": _of_moments(
         "CASE WHEN s.n >= 4 THEN ((s.n - 1D) * s.n * (s.n + 1D)) / ((s.n - 2D) * (s.n - 3D)) * s.m4 / "

@@ -168,7 +168,8 @@ class SimpleReader(Reader):
                 self.take()
             else:
                 self.note("<integer>")
-                named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
+                interval = self.token.word == "INTERVAL" and self.ahead(2).word == "TO"
+                named = is_row and not interval and self.at_identifier() and self.at_identifier(self.ahead())
                 # "x array" is the old spelling of array(x), "x array(...)" a field.
                 suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
                 if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:

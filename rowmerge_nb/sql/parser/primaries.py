@@ -389,9 +389,21 @@ class PrimaryReader(SimpleReader):
     def _grouping(self, start: int) -> s.Expression:
         self.take()
         self.expect("(")
-        arguments = () if self.token.word == ")" else self.expressions()
+        arguments: list[s.Expression] = []
+        if self.token.word != ")":
+            self.note("')'")
+            arguments.append(self._plain_name())
+            while self.accept(","):
+                arguments.append(self._plain_name())
         self.expect(")")
-        return s.Call(self.span_from(start), "grouping", arguments)
+        return s.Call(self.span_from(start), "grouping", tuple(arguments))
+
+    def _plain_name(self) -> s.Name:
+        start = self.index
+        parts = [self.identifier()]
+        while self.accept("."):
+            parts.append(self.identifier())
+        return s.Name(self.span_from(start), tuple(parts))
 
     # -- names and calls --------------------------------------------------------------------------------------
 

@@ -240,7 +240,7 @@ class QueryReader(ExpressionReader):
                 sets = self._grouping_sets(items)
                 count = len(sets) + 1 if kind == "ROLLUP" else 2 ** len(sets)
                 self._check_sets(start, count)
-                elements.append(_rolled_up(sets) if kind == "ROLLUP" else _cubed(sets))
+                elements.append(_rolled_up(sets) if kind == "ROLLUP" else _cubed(sets, items))
                 columns.update(range(first, len(items)))
             elif self.token.word == "GROUPING" and self.ahead().word == "SETS":
                 self.take()
@@ -456,6 +456,11 @@ def _rolled_up(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return [tuple(chain.from_iterable(sets[:count])) for count in range(len(sets), -1, -1)]
 
 
-def _cubed(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Each with and without each other."""
-    return [tuple(chain.from_iterable(found)) for count in range(len(sets), -1, -1) for found in combinations(sets, count)]
+def _cubed(sets: list[tuple[int, ...]], items: list[s.Expression]) -> list[tuple[int, ...]]:
+    """Each with and without each other; what is written twice counts once."""
+    once = list({frozenset(_called(items[place]) for place in found): found for found in sets}.values())
+    return [tuple(chain.from_iterable(found)) for count in range(len(once), -1, -1) for found in combinations(once, count)]
+
+
+def _called(item: s.Expression) -> object:
+    return tuple(part.value for part in item.parts) if isinstance(item, s.Name) else item

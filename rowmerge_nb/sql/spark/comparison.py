@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_float
+from rowmerge_nb.sql.typed.types import has_map, is_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,13 +147,9 @@ def sought(name: str, array: str, element: str, kind: Type, fail: Callable[..., 
 
 def distinct(left: str, right: str, kind: Type, *, negated: bool) -> str:
     """Write IS DISTINCT FROM, or with ``negated`` IS NOT DISTINCT FROM."""
-    if _has_map(kind):
+    if has_map(kind):
         left, right = (f"to_json(struct({_sorted(side, kind)} AS v))" for side in (left, right))
     return f"({left} <=> {right})" if negated else f"(NOT ({left} <=> {right}))"
-
-
-def _has_map(kind: Type) -> bool:
-    return kind.base == "map" or (kind.base in {"array", "row"} and any(_has_map(part) for part in kind.parameters))
 
 
 def _sorted(text: str, kind: Type) -> str:

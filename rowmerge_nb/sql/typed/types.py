@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -28,6 +29,7 @@ __all__ = [
     "INTERVAL_YEAR",
     "MAX_PRECISION",
     "MOST_MICROSECONDS",
+    "NO_ORDER",
     "RANGES",
     "ZONED",
     "arithmetic_type",
@@ -37,6 +39,7 @@ __all__ = [
     "common_type",
     "common_type_of",
     "exact_precision",
+    "has_map",
     "instant",
     "is_exact",
     "is_float",
@@ -47,6 +50,7 @@ __all__ = [
     "is_zoned",
     "parts_of",
     "precision_of",
+    "signature",
     "spark_type",
     "too_precise",
     "varchar_of",
@@ -54,6 +58,8 @@ __all__ = [
     "zoned",
 ]
 
+NO_ORDER: Final = "Spark puts maps in no order; array_sort(map_entries(m)) is an array of rows"
+"""Why maps are neither grouped nor told apart."""
 INTERVAL_DAY: Final = Type("interval day to second")
 INTERVAL_YEAR: Final = Type("interval year to month")
 
@@ -150,6 +156,27 @@ def parts_of(kind: Type) -> Iterator[Type]:
     for part in kind.parameters:
         if isinstance(part, Type):
             yield from parts_of(part)
+
+
+def has_map(kind: Type) -> bool:
+    """Tell whether a type is that of a map, or of values that hold maps."""
+    return any(part.base == "map" for part in parts_of(kind))
+
+
+def signature(kind: Type) -> str:
+    """Write a type as Trino does where it tells what a function was called with.
+
+    >>> signature(Type("map", (Type("varchar"), Type("row", (Type("bigint"), Type("real")), ("a", None)))))
+    'map(varchar,row("a" bigint,real))'
+    """
+    if kind.base not in _NESTED:
+        return str(kind)
+    names = kind.fields or (None,) * len(kind.parameters)
+    parts = (
+        f"{quoted(name)} {signature(part)}" if name else signature(part)
+        for name, part in zip(names, kind.parameters, strict=True)
+    )
+    return f"{kind.base}({','.join(parts)})"
 
 
 def without_unknown(kind: Type) -> Type:
