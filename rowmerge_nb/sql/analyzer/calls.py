@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean, quoted
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.literals import moment_constant
