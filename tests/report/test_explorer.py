@@ -975,6 +975,13 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(eng
     for name in ("CHANGE_ONLY_UPDATED_COLUMNS|documents|trino", "CHANGE_ONLY_UPDATED_COLUMNS|current|trino"):
         based, change = changes[name]
         states[name] = _applied(states[based or next(iter(states))], change)
+    ruled = _applied(
+        states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"], changes["CHANGE_ONLY_UPDATED_COLUMNS|current|standard"][1]
+    )
+    says = {step["key"]: step["says"] for step in ruled["steps"]}
+    assert "a target row that two source rows change" in says["distinct"]
+    alone = _applied(run, changes["DELETE_ROW_AND_INSERT_ROW|documents|standard"][1])
+    assert alone["no_calls"].startswith("No call was made. These would be: those of the run. ")
     told, really = states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"], explorer_state(derived)["calls"]
     counted = {"finish", "finish_merge"}
     assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [

@@ -182,7 +182,7 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];

@@ -15,7 +15,7 @@ from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -27,8 +27,6 @@ __all__ = ["BETWEEN", "difference", "otherwise"]
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
 _CALLS: Final = "No call was made. These would be: those of the run"
-_OTHER_ANSWER: Final = ", but that get_row_change_paradigm answers otherwise and the sinks get other rows"
-_OTHER_ROWS: Final = ", but that the sinks get other rows"
 _UNKNOWN: Final = "Not all of them are known: for some rows a function of the connector's decides on the writer."
 _FRAGMENTS: Final = (
     "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
@@ -58,7 +56,7 @@ def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | 
     # Those that differ in fewer options come first: others are told by what they have beyond them.
     for values in sorted(variants.traces, key=lambda values: _distance(values, own)):
         nearest = _nearest(values, own)
-        states[values] = _state(variants, values, states, run, untouched)
+        states[values] = _state(variants.traces[values], run, untouched)
         name = "" if nearest == own else BETWEEN.join(nearest)
         changes[BETWEEN.join(values)] = [name, difference(states[nearest], states[values])]
     return {"choices": {name: list(values) for name, values in variants.choices.items()}, "changes": changes, "why": variants.why}
@@ -74,19 +72,10 @@ def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
     return (*values[:at], own[at], *values[at + 1 :])
 
 
-def _state(
-    variants: Variants,
-    values: tuple[str, ...],
-    known: Mapping[tuple[str, ...], Mapping[str, Any]],
-    run: Mapping[str, Any],
-    untouched: pa.Table | None,
-) -> dict[str, Any]:
+def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
     """Give the state of what was derived: what only a run could tell is said not to be known."""
-    trace = variants.traces[values]
     options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
-    # Under another rule that lets it pass, the same pages are there.
-    alike = next((one for one, other in variants.traces.items() if one in known and other.pages is trace.pages), None)
-    state = {**known[alike]} if alike is not None else _derived(trace, run, untouched)
+    state = _derived(trace, run, untouched)
     failed = trace.state == StatementState.FAILED
     differs = [state["steps"][-1]["key"]] if failed else differing_steps(state, run)
     trial = {"tag": "not run", "says": _says(state, run, differs), "moved": [], "differs": differs}
@@ -105,14 +94,27 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
         "rows": [{**row, "finish": [row["finish"][0], _FINISH]} if row["becomes"] else row for row in state["rows"]],
         "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
         "calls": calls,
-        "no_calls": _said_of_calls(trace, run, known=bool(calls)),
+        "no_calls": _said_of_calls(calls, run),
     }
 
 
-def _said_of_calls(trace: Trace, run: Mapping[str, Any], *, known: bool) -> str:
-    if not known:
+def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
+    """Say what is otherwise among the calls than in the run."""
+    if not calls:
         return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
-    return f"{_CALLS}{_OTHER_ANSWER if trace.paradigm != run['options']['paradigm'] else _OTHER_ROWS}. {_FRAGMENTS}"
+    old, new = _by_call(run["calls"]), _by_call(calls)
+    answered = any(new[key] != carries for key, carries in old.items() if key in new and key[0] == "get_row_change_paradigm")
+    stored = any(new[key] != carries for key, carries in old.items() if key in new and key[0] == "store_merged_rows")
+    differences = [
+        *(["get_row_change_paradigm answers otherwise"] if answered else []),
+        *(["sinks get other rows"] if stored else []),
+        *(["other writers have sinks"] if old.keys() != new.keys() else []),
+    ]
+    return f"{_CALLS}{f', but that {join(differences)}' if differences else ''}. {_FRAGMENTS}"
+
+
+def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    return {(call["method"], call["where"]): call["carries"] for call in calls}
 
 
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
