@@ -186,7 +186,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "cardinality(array(E)) E": "CAST(len({0}) AS BIGINT)",
     "cardinality(map(K,V)) K, V": "CAST(cardinality({0}) AS BIGINT)",
     "element_at(array(E), bigint) E": "CASE WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} ELSE {0}[{1}] END",
-    "element_at(map(K,V), K) K:comparable, V": "{0}[{1}]",
+    "element_at(map(K,V), K) K, V": "{0}[{1}]",
     "map_keys(map(K,V)) K, V": "map_keys({0})",
     "map_values(map(K,V)) K, V": "map_values({0})",
     "contains(array(T), T) T:comparable": (
