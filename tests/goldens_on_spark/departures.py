@@ -59,6 +59,7 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Where a text ends too early** the place is behind its last word; Trino's is behind comments and blanks that follow.
 - **A type that there is not** in CREATE TABLE is told before it is known whether the table is there already; Trino looks for the table first. In front of a text (`nosuch 'x'`) it is called an unknown type; Trino's sentence begins with
   the name of a Java class.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
 __all__ = ["QueryAnalyzer"]
+
+_MOST_COUNTED: Final = 2**31 - 1
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
 _DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
@@ -769,8 +771,11 @@ def _group_keys(keys: tuple[e.Typed, ...], grouping: s.GroupingSets | None) -> s
 def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
     keys = tuple(key for key in keys if not isinstance(key.value, e.Constant))
     text = f" ORDER BY {sort_keys(keys)}" if keys else ""
-    text += f" LIMIT {query.limit}" if query.limit is not None else ""
-    return text + (f" OFFSET {query.offset}" if query.offset else "")
+    # Spark counts rows in an int: what is beyond is all rows as a limit, and as an offset leaves none.
+    offset = query.offset or 0
+    limit = query.limit if offset <= _MOST_COUNTED else 0
+    text += f" LIMIT {limit}" if limit is not None and limit <= _MOST_COUNTED else ""
+    return text + (f" OFFSET {offset}" if 0 < offset <= _MOST_COUNTED else "")
 
 
 def _cut(query: s.QueryNode) -> bool:
