@@ -63,7 +63,7 @@ and {others} others.
 - **Where a text ends too early** the place is behind its last word; Trino's is behind comments and blanks that follow.
 - **A type that there is not** in CREATE TABLE is told before it is known whether the table is there already; Trino looks for the table first. In front of a text (`nosuch 'x'`) it is called an unknown type; Trino's sentence begins with
   the name of a Java class.
-- **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
+- **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 
 _KEPT_INTRODUCTION = """\
