@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,7 +23,6 @@ _UNCOMPILED: Final = {
 """Spark evaluates expressions as they are and makes no Java of them. To compile some hundred terms takes seconds, which only pay with many rows;
 and methods above 64 kB, which Java does not take, are compiled in vain. Expressions that are not compiled are slower still when each is
 looked up in a cache first; and what Spark infers from conditions it infers by comparing all with all."""
-_EXCLUDED: Final = "spark.sql.optimizer.excludedRules"
 _SIMPLIFYING: Final = (
     "BooleanSimplification",
     "CombineConcats",
@@ -63,4 +64,4 @@ def is_long(length: int, *, small: bool) -> bool:
 def long_settings(spark: Any) -> Mapping[str, str]:
     """Give the settings for a long statement, those of the session's own that they add to included."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
-    return {**_UNCOMPILED, _EXCLUDED: ",".join(filter(None, [spark.conf.get(_EXCLUDED, None), *rules]))}
+    return {**_UNCOMPILED, EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules)}

@@ -32,7 +32,7 @@ from rowmerge_nb.engine.spark.java.options import (
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
-from rowmerge_nb.engine.spark.settings import settings_of
+from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules, settings_of
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
 
@@ -75,7 +75,7 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
     # This rule does not find the columns that subqueries read of the rows of a UNION, and VALUES may be one.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
+    EXCLUDED_RULES: "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages have Arrow's usual types.
@@ -107,7 +107,7 @@ def create_session(
     Args:
         cores: how many tasks run at the same time; by default what the variable ROWMERGE_CORES says, else the machine's cores, at most 8.
         app_name: the application's name.
-        conf: further Spark settings; they win over ours.
+        conf: further Spark settings; they win over ours, and rules of the optimizer are left out besides ours.
 
     Raises:
         SetupError: there is no Java, Spark does not start, or ROWMERGE_CORES is no number of cores.
@@ -120,13 +120,19 @@ def create_session(
         else:
             session = running.newSession()
             static = {"spark.sql.warehouse.dir", "spark.sql.catalogImplementation"}
-            for key, value in {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": str(cores), **(conf or {})}.items():
+            for key, value in {"spark.sql.shuffle.partitions": str(cores), **_beside(conf or {})}.items():
                 if key.startswith("spark.sql.") and key not in static:
                     session.conf.set(key, value)
             if _own:
                 _own.add(session)
         keep_quiet()
         return session
+
+
+def _beside(told: Mapping[str, str]) -> dict[str, str]:
+    """Give what is told of a session beside what statements need of it: it wins, but the optimizer leaves out the rules that either names."""
+    rules = excluded_rules(told.get(EXCLUDED_RULES), SESSION_SETTINGS[EXCLUDED_RULES])
+    return {**SESSION_SETTINGS, **told, EXCLUDED_RULES: rules}
 
 
 def places(session: Any) -> int:
@@ -292,8 +298,7 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
         "spark.sql.warehouse.dir": str(private / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **SESSION_SETTINGS,
-        **conf,
+        **_beside(conf),
         "spark.driver.memory": driver_memory(conf),
     }
 
@@ -423,7 +428,7 @@ class AdoptedSession:
         """Set what statements need."""
         with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
-                self._held = self._settings.hold(SESSION_SETTINGS)
+                self._held = self._settings.hold(_beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, "")}))
             self._depth += 1
         if interrupts.came:
             self._leave()

@@ -6,14 +6,17 @@ import threading
 import warnings
 import weakref
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["SessionSettings", "settings_of"]
+__all__ = ["EXCLUDED_RULES", "SessionSettings", "excluded_rules", "settings_of"]
+
+EXCLUDED_RULES: Final = "spark.sql.optimizer.excludedRules"
+"""The setting that names the rules that Spark's optimizer leaves out, with commas between them."""
 
 _lock = threading.Lock()
 _known: weakref.WeakValueDictionary[int, SessionSettings] = weakref.WeakValueDictionary()
@@ -26,6 +29,16 @@ def settings_of(spark: Any) -> SessionSettings:
         if found is None:
             found = _known[id(spark)] = SessionSettings(spark)
         return found
+
+
+def excluded_rules(*told: str | None) -> str:
+    """Give the value of that setting that leaves out all that any of several values does; None says nothing.
+
+    >>> excluded_rules("my.Rule", None, "another.Rule, my.Rule")
+    'my.Rule,another.Rule'
+    """
+    names = (name.strip() for value in told if value is not None for name in value.split(","))
+    return ",".join(dict.fromkeys(filter(None, names)))
 
 
 class SessionSettings:

@@ -9,6 +9,7 @@ import pytest
 
 from rowmerge_nb.engine.spark import session as module
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, adopt_session, create_session, start_in_background, stop_session
+from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES
 from rowmerge_nb.errors import SetupError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,6 +78,17 @@ def test_an_adopted_session_gets_its_settings_back(spark):
         assert session.conf.get("spark.sql.ansi.enabled") == "true"
     assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert user.conf.get("spark.sql.ansi.enabled") == "false"
+
+
+def test_a_session_leaves_out_the_rules_of_the_optimizer_that_its_user_names_and_ours(spark):
+    ours, rule = SESSION_SETTINGS[EXCLUDED_RULES], "org.apache.spark.sql.catalyst.optimizer.CombineConcats"
+    assert create_session(conf={EXCLUDED_RULES: rule}).conf.get(EXCLUDED_RULES) == f"{rule},{ours}"
+    user = spark.newSession()
+    user.conf.set(EXCLUDED_RULES, rule)
+    adopted = adopt_session(user)
+    with adopted as session, adopted:
+        assert session.conf.get(EXCLUDED_RULES) == f"{rule},{ours}"
+    assert user.conf.get(EXCLUDED_RULES) == rule
 
 
 def test_an_adopted_session_gets_its_settings_back_after_an_error(spark):
