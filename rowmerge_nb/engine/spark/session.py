@@ -428,7 +428,7 @@ class AdoptedSession:
         """Set what statements need."""
         with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
-                self._held = self._settings.hold(_beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, "")}))
+                self._held = self._settings.hold(_beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, None) or ""}))
             self._depth += 1
         if interrupts.came:
             self._leave()
