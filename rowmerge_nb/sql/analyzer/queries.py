@@ -9,26 +9,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.analyzer.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
 from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.analyzer.select_list import Output, numbered_output, outputs_by_name, select_list
 from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_rows, values_rows
 from rowmerge_nb.sql.analyzer.windows import named_windows
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
-from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import (
-    NO_ORDER,
     common_type,
-    has_map,
     instant,
     is_orderable,
     parts_of,
@@ -37,7 +36,7 @@ from rowmerge_nb.sql.typed.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
@@ -54,21 +53,39 @@ _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 
 @dataclass(frozen=True)
-class _Output:
-    """A column of a SELECT list: its expression, the field it makes, and where it was written."""
-
-    value: e.Typed
-    field: ScopeField
-    node: s.Node
-
-
-@dataclass(frozen=True)
 class _Total:
     """How a grand total of no rows comes to its row: the mark of rows that are there, what is read, which groups are kept."""
 
     mark: e.Typed
     source: str
     kept: str
+
+
+@dataclass(frozen=True)
+class _Above:
+    """What a SELECT makes of its rows or groups: the columns, which groups are kept, and by what they are sorted."""
+
+    outputs: tuple[Output, ...]
+    having: e.Typed | None
+    order_by: tuple[e.Sort, ...]
+
+    @property
+    def values(self) -> list[e.Typed]:
+        """All of its expressions."""
+        found = [*(output.value for output in self.outputs), *(key.value for key in self.order_by)]
+        return [*found, self.having] if self.having is not None else found
+
+    def changed(self, change: Callable[[e.Typed], e.Typed]) -> _Above:
+        """Give it with other expressions."""
+        return _Above(
+            tuple(replace(output, value=change(output.value)) for output in self.outputs),
+            None if self.having is None else change(self.having),
+            tuple(replace(key, value=change(key.value)) for key in self.order_by),
+        )
+
+    def replaced(self, pairs: Sequence[tuple[e.Typed, e.Typed]]) -> _Above:
+        """Give it with the second of each pair in the place of the first."""
+        return self.changed(lambda value: e.replaced(value, pairs)) if pairs else self
 
 
 class QueryAnalyzer(RelationAnalyzer):
@@ -241,97 +258,119 @@ class QueryAnalyzer(RelationAnalyzer):
             "WHERE clause must evaluate to a boolean: actual type {}",
             analyzer,
         )
-        outputs = self._outputs(node, analyzer, relation)
-        if self._is_auto(node):
-            places = [str(place) for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate)]
-            node = replace(node, group_by=tuple(s.Literal(node.span, "integer", place) for place in places))
+        outputs = select_list(node, analyzer, relation)
+        node = with_keys(self.context, node, outputs)
         if node.distinct:
             outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
-        group_by = self._grouping(node, analyzer, outputs)
-        if node.grouping is not None and node.grouping.distinct and group_by is not None:
-            node = replace(node, grouping=_distinct_sets(node.grouping, group_by))
+        group_by = grouped_by(node, analyzer, outputs)
+        node = with_sets_once(node, group_by)
         having = self._condition(
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
         )
         if query.order_by:
-            analyzer.outputs = _by_name(outputs)
+            analyzer.outputs = outputs_by_name(outputs)
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
         analyzer.outputs = {}
-        sets = self._grouping_operations(
-            node, [*(output.value for output in outputs), *(key.value for key in keys), having], group_by
-        )
-        outputs = [replace(output, value=e.replaced(output.value, sets)) for output in outputs]
-        keys = tuple(replace(key, value=e.replaced(key.value, sets)) for key in keys)
-        having = e.replaced(having, sets) if having else None
-        self._check_groups(node, outputs, group_by, having, zip(keys, query.order_by, strict=True))
-        reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
+        above = _Above(tuple(outputs), having, keys)
+        above = above.replaced(grouping_operations(self.context, node, above.values, group_by))
+        self._check_groups(node, above, group_by, query)
         if group_by:
             # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
             group_by = tuple(
-                self._placed_key(key, item, outputs) for key, item in zip(group_by, node.group_by or (), strict=True)
+                self._placed_key(key, item, above.outputs) for key, item in zip(group_by, node.group_by or (), strict=True)
             )
-            outputs = [replace(output, value=e.exchanged(output.value, group_by)) for output in outputs]
-            having = e.exchanged(having, group_by) if having else None
-            keys = tuple(replace(key, value=e.exchanged(key.value, group_by)) for key in keys)
-        tree = self._tree(relation, where, outputs, group_by, having, keys, node, query)
+            above = above.replaced([(key, key) for key in group_by])
+        reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
+        text = self._printed_select(node, query, relation, where, group_by, above, alone=not reaching)
+        chosen = [*(output.value for output in above.outputs), *(part for part in (where, above.having) if part)]
+        deterministic = (
+            (relation.deterministic if relation else True) and all(map(e.is_deterministic, chosen)) and not _cut(query)
+        )
+        sets = len(node.grouping.sets) if node.grouping is not None else 1
+        aggregates = not group_by and sets == 1 and any(_is_aggregated(output.value) for output in above.outputs)
+        one_group = aggregates or (not group_by and any(_is_aggregated(key.value) for key in above.order_by))
+        return QueryResult(
+            tuple(output.field for output in above.outputs),
+            text,
+            reaching,
+            deterministic,
+            aggregates,
+            reads=sum(map(e.reads, [*chosen, *(key.value for key in above.order_by)]), relation.reads if relation else e.NOTHING),
+            tree=self._tree(relation, where, above, group_by, node, query),
+            size=tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query),
+        )
+
+    def _check_groups(self, node: s.Select, above: _Above, group_by: tuple[e.Typed, ...] | None, query: s.QueryNode) -> None:
+        """Outside of aggregates, only what is grouped by can be read."""
+        values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in above.outputs]
+        values += [(above.having, node.having)] if above.having and node.having else []
+        named = {output.field.symbol for output in above.outputs}
+        values += [
+            (key.value, item.value)
+            for key, item in zip(above.order_by, query.order_by, strict=True)
+            if not (isinstance(key.value, e.Column) and key.value.symbol in named)
+        ]
+        if group_by is not None or above.having is not None or any(_is_aggregated(value) for value, _ in values):
+            check_groups(self.context, values, group_by or ())
+
+    def _printed_select(
+        self,
+        node: s.Select,
+        query: s.QueryNode,
+        relation: RelationResult | None,
+        where: e.Typed | None,
+        group_by: tuple[e.Typed, ...] | None,
+        above: _Above,
+        *,
+        alone: bool,
+    ) -> str:
+        """Give the text of a SELECT.
+
+        Args:
+            node: the SELECT.
+            query: the query, whose ORDER BY and LIMIT these are.
+            relation: what FROM gives.
+            where: which rows are kept.
+            group_by: the keys of groups; None without GROUP BY.
+            above: what is made of rows or groups.
+            alone: it reads no column of the rows around it.
+        """
         source = f" FROM {relation.text}" if relation else ""
         source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
         total = None
-        if relation and group_by and node.grouping is not None and not reaching:
+        if relation and group_by and node.grouping is not None and alone:
             total = self._with_total(node.grouping, group_by, relation, source)
-        values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
-        if relation and group_by is not None and node.grouping is not None and _is_twofold(node.grouping, group_by, values):
-            source, made = self._grouped(node, group_by, values, having, total or _Total(_UNMARKED, source, ""))
-            outputs = [replace(output, value=_above(output.value, made)) for output in outputs]
-            keys = tuple(replace(key, value=_above(key.value, made)) for key in keys)
-            total, group_by, having = None, None, None
+        if relation and group_by is not None and node.grouping is not None and _is_twofold(node.grouping, group_by, above.values):
+            source, made = self._grouped(node, group_by, above, total or _Total(_UNMARKED, source, ""))
+            above = replace(above.changed(lambda value: _over_groups(value, made)), having=None)
+            total, group_by = None, None
         elif total:
-            masked = _masked(values, total.mark)
             source = total.source
-            outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
-            keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
-            having = e.replaced(having, masked) if having else None
-        groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
-        if groups:
-            exchanges = [(old, new) for old, new, _ in groups]
-            outputs = [replace(output, value=e.replaced(output.value, exchanges)) for output in outputs]
-            keys = tuple(replace(key, value=e.replaced(key.value, exchanges)) for key in keys)
-            source = f" FROM (SELECT *, {', '.join(number for _, _, number in groups)}{source})"
-        columns = [self._column(output, distinct=node.distinct) for output in outputs]
-        keys, hidden = self._hidden_keys(keys, {o.field.symbol for o in outputs} if query.ties else None)
+            above = above.replaced(_masked(above.values, total.mark))
+        numbers = self._numbered_groups(node, above)
+        if numbers:
+            above = above.replaced([(old, new) for old, new, _ in numbers])
+            source = f" FROM (SELECT *, {', '.join(number for _, _, number in numbers)}{source})"
+        columns = [self._column(output, distinct=node.distinct) for output in above.outputs]
+        keys, hidden = self._hidden_keys(above.order_by, {o.field.symbol for o in above.outputs} if query.ties else None)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
         # Without a key there is one group, also where the SELECT list has no aggregate: GROUP BY () alone.
         kept = [total.kept] if total else ["count(*) >= 0"] if group_by == () else []
-        kept += [self.printed(having, node.having)] if having and node.having else []
+        kept += [self.printed(above.having, node.having)] if above.having and node.having else []
         parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
-        shown = ", ".join(e.quote(output.field.symbol) for output in outputs)
+        shown = ", ".join(e.quote(output.field.symbol) for output in above.outputs)
         if query.ties:
-            text = self._with_ties(text, shown, keys, query)
-        else:
-            text = (f"SELECT {shown} FROM ({text})" if hidden else text) + _tail(keys, query)
-        values = [output.value for output in outputs] + [part for part in (where, having) if part]
-        reads = sum(map(e.reads, values), relation.reads if relation else e.NOTHING)
-        reads = sum((e.reads(key.value) for key in keys), reads)
-        deterministic = (
-            (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
-        )
-        aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
-        sorted_by = any(isinstance(part, e.Aggregate) for key in keys for part in e.walk(key.value))
-        one_group = aggregates or (sorted_by and not group_by)
-        size = tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query)
-        fields = tuple(output.field for output in outputs)
-        return QueryResult(fields, text, reaching, deterministic, aggregates, reads=reads, tree=tree, size=size)
+            return self._with_ties(text, shown, keys, query)
+        return (f"SELECT {shown} FROM ({text})" if hidden else text) + _tail(keys, query)
 
     def _tree(
         self,
         relation: RelationResult | None,
         where: e.Typed | None,
-        outputs: Sequence[_Output],
+        above: _Above,
         keys: tuple[e.Typed, ...] | None,
-        having: e.Typed | None,
-        order_by: tuple[e.Sort, ...],
         node: s.Select,
         query: s.QueryNode,
     ) -> q.Query | None:
@@ -340,12 +379,12 @@ class QueryAnalyzer(RelationAnalyzer):
         return q.Selected(
             source=relation.tree if relation is not None else None,
             where=where,
-            outputs=tuple((e.Column(output.field.type, output.field.symbol), output.value) for output in outputs),
+            outputs=tuple((e.Column(output.field.type, output.field.symbol), output.value) for output in above.outputs),
             keys=keys,
             sets=tuple(node.grouping.sets) if node.grouping is not None else None,
-            having=having,
+            having=above.having,
             distinct=node.distinct,
-            order_by=order_by,
+            order_by=above.order_by,
             limit=query.limit,
             offset=query.offset or 0,
         )
@@ -370,7 +409,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
 
     def _grouped(
-        self, node: s.Select, keys: tuple[e.Typed, ...], values: Sequence[e.Typed], having: e.Typed | None, total: _Total
+        self, node: s.Select, keys: tuple[e.Typed, ...], above: _Above, total: _Total
     ) -> tuple[str, list[tuple[e.Typed, e.Typed]]]:
         """Make the groups in a query of their own, where Spark cannot do so and what is above them in one.
 
@@ -379,19 +418,18 @@ class QueryAnalyzer(RelationAnalyzer):
         Args:
             node: the SELECT.
             keys: what is grouped by.
-            values: all expressions of the SELECT.
-            having: which groups are kept.
+            above: what is made of the groups.
             total: what is read, and how a grand total of no rows comes to its row.
 
         Returns:
             What stands behind the SELECT list above, and the expressions with the columns that they are there.
         """
-        parts = [part for value in values for part in _outside_windows(value)]
+        parts = [part for value in above.values for part in e.outside_windows(value)]
         wanted = [key for key in keys if not isinstance(key, e.Constant)]
         wanted += [p for p in parts if isinstance(p, e.Aggregate) or (isinstance(p, e.Apply) and p.name == "grouping")]
         made: list[tuple[e.Typed, e.Typed]] = []
         columns = []
-        masked = _masked(values, total.mark) if total.kept else []
+        masked = _masked(above.values, total.mark) if total.kept else []
         for part in dict.fromkeys(wanted):
             column = e.Column(part.type, self.context.symbols.new("made"))
             columns.append(f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}")
@@ -404,23 +442,9 @@ class QueryAnalyzer(RelationAnalyzer):
         if not keys:
             text += f" LATERAL VIEW explode(sequence(1, {len(node.grouping.sets)}))"
         text += f" WHERE {kept}"
-        return text + (f" AND {self.printed(_above(having, made), node.having)}" if having and node.having else ""), made
-
-    def _grouping_operations(
-        self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
-    ) -> list[tuple[e.Typed, e.Typed]]:
-        """Check what GROUPING is asked of; without several sets it is always 0."""
-        found = [
-            part for value in values if value for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"
-        ]
-        for part in found:
-            if group_by is None:
-                said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-                self.context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
-            if any(argument not in group_by for argument in part.arguments):
-                said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
-                self.context.error("INVALID_ARGUMENTS", said, part.detail)
-        return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
+        if above.having and node.having:
+            text += f" AND {self.printed(_over_groups(above.having, made), node.having)}"
+        return text, made
 
     def _with_ties(self, text: str, columns: str, keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
         """The first rows of a query, and those that are like the last of them by the keys."""
@@ -447,15 +471,11 @@ class QueryAnalyzer(RelationAnalyzer):
                 shown.append(key)
         return tuple(shown), hidden
 
-    def _numbered_groups(
-        self, node: s.Select, values: Sequence[e.Typed], having: e.Typed | None
-    ) -> list[tuple[e.Windowed, e.Windowed, str]]:
+    def _numbered_groups(self, node: s.Select, above: _Above) -> list[tuple[e.Windowed, e.Windowed, str]]:
         """Frames of GROUPS, which Spark has not, as frames of RANGE over the groups' numbers: the old window, the new one, the number as a column."""
-        old = [part for value in values for part in e.walk(value) if isinstance(part, e.Windowed) and part.frame]
+        old = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
         old = [part for part in old if part.frame and part.frame.unit == "GROUPS"]
-        if old and (
-            node.group_by is not None or having or any(isinstance(p, e.Aggregate) for v in values for p in _outside_windows(v))
-        ):
+        if old and (node.group_by is not None or node.having is not None or any(map(_is_aggregated, above.values))):
             said = "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this engine"
             self.context.error("NOT_SUPPORTED", said, node.span, "Put the GROUP BY into a subquery in FROM.")
         found = []
@@ -468,12 +488,12 @@ class QueryAnalyzer(RelationAnalyzer):
             found.append((part, replace(part, order_by=number, frame=frame), f"{print_spark(rank)} AS {e.quote(symbol)}"))
         return found
 
-    def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[_Output]) -> e.Typed:
+    def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
         """Give a key of GROUP BY the place of the first column that has it."""
         node = next((output.node for output in outputs if key in e.walk(output.value)), item)
         return replace(key, origin=self.context.origin(node.span))
 
-    def _column(self, output: _Output, *, distinct: bool) -> str:
+    def _column(self, output: Output, *, distinct: bool) -> str:
         value, symbol = output.value, e.quote(output.field.symbol)
         if value.type == UNKNOWN:
             # A column that is always NULL needs some type to travel in. An aggregate is written, for it makes one row of many.
@@ -505,169 +525,9 @@ class QueryAnalyzer(RelationAnalyzer):
         collect.outer.extend(analyzer.outer)
         return found
 
-    def _outputs(self, node: s.Select, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> list[_Output]:
-        outputs: list[_Output] = []
-        used: set[str] = set()
-        for item in node.items:
-            if isinstance(item, s.AllColumns) and item.target is not None and not self._is_table(item.target, relation):
-                outputs += self._fields(item, item.target, analyzer, used)
-                continue
-            if isinstance(item, s.AllColumns):
-                columns = self.expanded(item, relation)
-                outputs += [self._output(e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
-                continue
-            value = analyzer.analyze(item.value)
-            name, qualifier = self.output_name(item, analyzer)
-            outputs.append(self._output(value, name, qualifier, item.value, used))
-        return outputs
-
-    def _is_table(self, target: s.Expression, relation: RelationResult | None) -> bool:
-        """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table, and a column has its table's name before it."""
-        if not isinstance(target, s.Name):
-            return False
-        parts = tuple(part.value for part in target.parts)
-        fields = relation.fields if relation is not None else ()
-        if any(f.qualifier[-len(parts) :] == parts for f in fields):
-            return True
-        found = self.expressions(fields, _SELECT).scope.find(parts)
-        return found is None or found.used == 1 or all(field.type.base != "row" for field in found.fields)
-
-    def _fields(self, item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[_Output]:
-        """Give the fields of a row as columns."""
-        row = analyzer.analyze(target)
-        if row.type.base != "row":
-            span = replace(analyzer.select or item.span, about=item.span)
-            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", span)
-        names = list(row.type.fields)
-        if item.aliases:
-            self._check_aliases(item, len(names))
-            names = [alias.text for alias in item.aliases]
-        pairs = enumerate(zip(names, row.type.parameters, strict=True))
-        return [self._output(e.Apply(kind, "field", (row,), index), name, (), target, used) for index, (name, kind) in pairs]
-
-    def _check_aliases(self, item: s.AllColumns, count: int) -> None:
-        if len(item.aliases) != count:
-            said = f"Column alias list has {len(item.aliases)} entries but relation has {count} columns"
-            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
-
-    def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
-        """Give the name of a column of a SELECT list, and what it may be qualified with."""
-        if item.alias is not None:
-            return item.alias.text, ()
-        if not isinstance(item.value, s.Name):
-            return None, ()
-        found = analyzer.scope.find([part.value for part in item.value.parts])
-        whole = found is not None and found.used == len(item.value.parts)
-        field = found.fields[0] if found is not None and whole else None
-        return item.value.parts[-1].text, field.qualifier if field else ()
-
-    def _output(self, value: e.Typed, name: str | None, qualifier: tuple[str, ...], node: s.Node, used: set[str]) -> _Output:
-        """A column that is only passed on keeps its symbol."""
-        passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
-        symbol = value.symbol if passed and isinstance(value, e.Column) else self.context.symbols.new(name)
-        used.add(symbol)
-        return _Output(value, ScopeField(symbol, name, value.type, qualifier), node)
-
-    def expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
-        """Give the columns that ``*`` or ``t.*`` means."""
-        if relation is None:
-            self.context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
-        if item.target is None:
-            return tuple(f for f in relation.fields if not f.qualified_only)
-        assert isinstance(item.target, s.Name)
-        parts = tuple(part.value for part in item.target.parts)
-        fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
-        if not fields:
-            row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
-            hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None
-            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
-        if item.aliases:
-            self._check_aliases(item, len(fields))
-            return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
-        return fields
-
-    # -- GROUP BY -------------------------------------------------------------------------------------------------
-
-    def _is_auto(self, node: s.Select) -> bool:
-        """Is it GROUP BY AUTO, by all columns of the SELECT list that are no aggregates?"""
-        if node.group_by is None or len(node.group_by) != 1 or node.grouping is not None:
-            return False
-        (key,) = node.group_by
-        return isinstance(key, s.Name) and key.span.of(self.context.text).upper() == "AUTO"
-
-    def _grouping(self, node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> tuple[e.Typed, ...] | None:
-        if node.group_by is None:
-            return None
-        site = analyzer.site
-        analyzer.site = ExpressionSite("GROUP BY clause", judged_whole=True)
-        keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
-        for index in sorted(node.grouping.columns) if node.grouping is not None else ():
-            if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
-                shown = node.group_by[index].span.of(self.context.text)
-                said = f"GROUP BY expression must be a column reference: {shown}"
-                self.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
-        analyzer.site = site
-        return keys
-
-    def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
-        if isinstance(item, s.Literal) and item.kind == "integer":
-            output = self._numbered(item, outputs, "GROUP BY")
-            value = output.value
-            if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
-                analyzer.refuse_not_scalar(output.node)
-        else:
-            value = analyzer.whole(item)
-        analyzer.check_reflected(value, item, "GROUP BY")
-        if has_map(value.type):
-            analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
-        if instant(value.type) != value.type:
-            said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
-            self.context.error(
-                "NOT_SUPPORTED", said, item.error_span, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
-            )
-        return value
-
-    def _numbered(self, item: s.Literal, outputs: Sequence[_Output], clause: str) -> _Output:
-        if not 1 <= int(item.value) <= len(outputs):
-            self.context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {item.value} is not in select list", item.span)
-        return outputs[int(item.value) - 1]
-
-    def _check_groups(
-        self,
-        node: s.Select,
-        outputs: Sequence[_Output],
-        group_by: tuple[e.Typed, ...] | None,
-        having: e.Typed | None,
-        order_by: Iterable[tuple[e.Sort, s.SortItem]],
-    ) -> None:
-        """Outside of aggregates, only what is grouped by can be read."""
-        values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in outputs]
-        values += [(having, node.having)] if having and node.having else []
-        named = {output.field.symbol for output in outputs}
-        values += [
-            (key.value, item.value)
-            for key, item in order_by
-            if not (isinstance(key.value, e.Column) and key.value.symbol in named)
-        ]
-        if (
-            group_by is None
-            and having is None
-            and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v))
-        ):
-            return
-        for value, written in values:
-            if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
-                said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
-                self.context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
-            if not _is_grouped(value, group_by or ()):
-                text = self.context.text
-                shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
-                said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
-                self.context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
-
     # -- ORDER BY -------------------------------------------------------------------------------------------------
 
-    def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output], node: s.Select) -> e.Sort:
+    def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[Output], node: s.Select) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
             shown = item.value.span.of(self.context.text)
@@ -681,9 +541,9 @@ class QueryAnalyzer(RelationAnalyzer):
             self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
         return e.Sort(value, item.descending, item.nulls_first)
 
-    def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+    def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
         if isinstance(item, s.Literal) and item.kind == "integer":
-            field = self._numbered(item, outputs, "ORDER BY").field
+            field = numbered_output(self.context, item, outputs, "ORDER BY").field
             return e.Column(field.type, field.symbol)
         if isinstance(item, s.Name) and len(item.parts) == 1:
             matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
@@ -695,7 +555,7 @@ class QueryAnalyzer(RelationAnalyzer):
             return self._order_by_query(item, analyzer, outputs)
         return analyzer.analyze(item)
 
-    def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+    def _order_by_query(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
         """A key with a query in it, which sees the columns of FROM, or else those of the SELECT list."""
         try:
             return analyzer.analyze(item)
@@ -705,15 +565,9 @@ class QueryAnalyzer(RelationAnalyzer):
             return self.expressions(tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
-        outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
+        outputs = [Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
-
-
-def _distinct_sets(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> s.GroupingSets:
-    """Give each set once, whatever the order of its keys is, and however often it has one."""
-    first = {frozenset(keys[index] for index in found): found for found in reversed(grouping.sets)}
-    return replace(grouping, sets=tuple(found for found in grouping.sets if found in first.values()))
 
 
 def _set_texts(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
@@ -726,7 +580,7 @@ def _is_twofold(grouping: s.GroupingSets, keys: tuple[e.Typed, ...], values: Seq
     return len(set(texts)) < len(texts) or any(isinstance(part, e.Windowed) for value in values for part in e.walk(value))
 
 
-def _above(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
+def _over_groups(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
     """Give an expression over groups that are columns; an aggregate over a window stays one, its arguments are such columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
@@ -738,21 +592,9 @@ def _above(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
     """Give the aggregates beside the same over marked rows alone."""
-    found = [part for value in values for part in _outside_windows(value) if isinstance(part, e.Aggregate)]
+    found = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     both = ((part, part.filter) for part in found)
     return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
-
-
-def _by_name(outputs: Sequence[_Output]) -> dict[str, e.Typed | None]:
-    """The expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
-    found: dict[str, e.Typed | None] = {}
-    for output in outputs:
-        if output.field.name is not None:
-            name, value = output.field.name.lower(), output.value
-            if not e.is_deterministic(value):
-                value = e.Column(output.field.type, output.field.symbol)
-            found[name] = None if name in found else value
-    return found
 
 
 def _group_key(key: e.Typed) -> str:
@@ -778,27 +620,11 @@ def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
     return text + (f" OFFSET {offset}" if 0 < offset <= _MOST_COUNTED else "")
 
 
+def _is_aggregated(value: e.Typed) -> bool:
+    """Does an expression have an aggregate over groups, beside those over windows?"""
+    return any(isinstance(part, e.Aggregate) for part in e.outside_windows(value))
+
+
 def _cut(query: s.QueryNode) -> bool:
     """Does it depend on the order of rows which of them are in the result?"""
     return query.limit is not None or bool(query.offset)
-
-
-def _outside_windows(node: e.Typed) -> list[e.Typed]:
-    """Everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
-    if isinstance(node, e.Windowed):
-        inner = e.children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
-        return [part for child in inner for part in _outside_windows(child)]
-    return [node, *(part for child in e.children(node) for part in _outside_windows(child))]
-
-
-def _is_grouped(node: e.Typed, keys: tuple[e.Typed, ...]) -> bool:
-    if node in keys or isinstance(node, (e.Aggregate, e.Constant)):
-        return True
-    if isinstance(node, e.Column):
-        return node.outer
-    if isinstance(node, e.Windowed):
-        inner = e.children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
-        return all(_is_grouped(part, keys) for part in inner)
-    if isinstance(node, e.Subquery):
-        return node.value is None or _is_grouped(node.value, keys)
-    return all(_is_grouped(part, keys) for part in e.children(node))

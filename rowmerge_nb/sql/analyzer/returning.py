@@ -10,9 +10,9 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.relations import RelationResult
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.select_list import expanded, output_name
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -117,12 +117,11 @@ def _columns(
     site: ExpressionSite,
     named: NamedQueries,
 ) -> Iterable[a.Returned]:
-    queries = QueryAnalyzer(context, named=named)
     analyzer = ExpressionAnalyzer(context, Scope(fields), site, named=named)
     number = 0
     for item in items:
         if isinstance(item, s.AllColumns):
-            for f in queries.expanded(item, RelationResult(fields, "")):
+            for f in expanded(context, item, RelationResult(fields, "")):
                 expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
                 shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
                 yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))
@@ -132,7 +131,7 @@ def _columns(
         if value.type == UNKNOWN:
             # A column that is always NULL needs some type to travel in.
             value = analyzer.coerce(value, BOOLEAN)
-        name, _ = queries.output_name(item, analyzer)
+        name, _ = output_name(item, analyzer)
         if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:
             name = item.value.name
         yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))

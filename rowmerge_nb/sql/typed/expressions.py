@@ -40,6 +40,7 @@ __all__ = [
     "has_subquery",
     "is_deterministic",
     "is_null",
+    "outside_windows",
     "quote",
     "reads",
     "references",
@@ -277,6 +278,14 @@ def walk(node: Typed) -> Iterator[Typed]:
         found = waiting.pop()
         yield found
         waiting.extend(reversed(children(found)))
+
+
+def outside_windows(node: Typed) -> list[Typed]:
+    """Give everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
+    if isinstance(node, Windowed):
+        inner = children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        return [part for child in inner for part in outside_windows(child)]
+    return [node, *(part for child in children(node) for part in outside_windows(child))]
 
 
 def references(node: Typed) -> frozenset[str]:

@@ -1,0 +1,135 @@
+"""GROUP BY: by what rows are grouped, and what of them can be read then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.spi.types import INTEGER
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.select_list import numbered_output
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+    from rowmerge_nb.sql.analyzer.select_list import Output
+
+__all__ = ["check_groups", "grouped_by", "grouping_operations", "with_keys", "with_sets_once"]
+
+
+def with_keys(context: Context, node: s.Select, outputs: Sequence[Output]) -> s.Select:
+    """Put the keys into GROUP BY AUTO: all columns of the SELECT list that are no aggregates."""
+    if node.group_by is None or len(node.group_by) != 1 or node.grouping is not None:
+        return node
+    (key,) = node.group_by
+    if not isinstance(key, s.Name) or key.span.of(context.text).upper() != "AUTO":
+        return node
+    places = [str(place) for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate)]
+    return replace(node, group_by=tuple(s.Literal(node.span, "integer", place) for place in places))
+
+
+def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> tuple[e.Typed, ...] | None:
+    """Give the keys by which a SELECT makes groups; None without GROUP BY.
+
+    Raises:
+        AnalysisError: with Trino's code and place; NOT_SUPPORTED for types that are not grouped by here.
+    """
+    if node.group_by is None:
+        return None
+    site = analyzer.site
+    analyzer.site = ExpressionSite("GROUP BY clause", judged_whole=True)
+    keys = tuple(_key(item, analyzer, outputs) for item in node.group_by)
+    for index in sorted(node.grouping.columns) if node.grouping is not None else ():
+        if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
+            shown = node.group_by[index].span.of(analyzer.context.text)
+            said = f"GROUP BY expression must be a column reference: {shown}"
+            analyzer.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
+    analyzer.site = site
+    return keys
+
+
+def with_sets_once(node: s.Select, keys: tuple[e.Typed, ...] | None) -> s.Select:
+    """Of GROUP BY DISTINCT, give each set once, whatever the order of its keys is, and however often it has one."""
+    if node.grouping is None or not node.grouping.distinct or keys is None:
+        return node
+    first = {frozenset(keys[index] for index in found): found for found in reversed(node.grouping.sets)}
+    sets = tuple(found for found in node.grouping.sets if found in first.values())
+    return replace(node, grouping=replace(node.grouping, sets=sets))
+
+
+def grouping_operations(
+    context: Context, node: s.Select, values: Sequence[e.Typed], keys: tuple[e.Typed, ...] | None
+) -> list[tuple[e.Typed, e.Typed]]:
+    """Check what GROUPING is asked of; without several sets it is always 0.
+
+    Raises:
+        AnalysisError: MISSING_GROUP_BY, INVALID_ARGUMENTS.
+    """
+    found = [part for value in values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"]
+    for part in found:
+        if keys is None:
+            said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
+            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
+        if any(argument not in keys for argument in part.arguments):
+            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
+            context.error("INVALID_ARGUMENTS", said, part.detail)
+    return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
+
+
+def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], keys: tuple[e.Typed, ...]) -> None:
+    """Check that outside of aggregates only what is grouped by is read.
+
+    Args:
+        context: the statement.
+        values: expressions over groups, and where they were written.
+        keys: what is grouped by.
+
+    Raises:
+        AnalysisError: EXPRESSION_NOT_AGGREGATE; NOT_SUPPORTED for a correlated subquery.
+    """
+    for value, written in values:
+        if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
+            said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
+            context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
+        if not _is_grouped(value, keys):
+            text = context.text
+            shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
+            said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
+            context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+
+
+def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
+    if isinstance(item, s.Literal) and item.kind == "integer":
+        output = numbered_output(analyzer.context, item, outputs, "GROUP BY")
+        value = output.value
+        if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
+            analyzer.refuse_not_scalar(output.node)
+    else:
+        value = analyzer.whole(item)
+    analyzer.check_reflected(value, item, "GROUP BY")
+    if has_map(value.type):
+        analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
+    if instant(value.type) != value.type:
+        said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
+        hint = "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
+        analyzer.context.error("NOT_SUPPORTED", said, item.error_span, hint)
+    return value
+
+
+def _is_grouped(node: e.Typed, keys: tuple[e.Typed, ...]) -> bool:
+    if node in keys or isinstance(node, (e.Aggregate, e.Constant)):
+        return True
+    if isinstance(node, e.Column):
+        return node.outer
+    if isinstance(node, e.Windowed):
+        inner = e.children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        return all(_is_grouped(part, keys) for part in inner)
+    if isinstance(node, e.Subquery):
+        return node.value is None or _is_grouped(node.value, keys)
+    return all(_is_grouped(part, keys) for part in e.children(node))

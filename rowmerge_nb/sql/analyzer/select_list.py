@@ -1,0 +1,154 @@
+"""The SELECT list: what each of its columns is, what it is called, and what ``*`` stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+    from rowmerge_nb.sql.analyzer.relations import RelationResult
+
+__all__ = ["Output", "expanded", "numbered_output", "output_name", "outputs_by_name", "select_list"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a SELECT list: its expression, the field it makes, and where it was written."""
+
+    value: e.Typed
+    field: ScopeField
+    node: s.Node
+
+
+def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> list[Output]:
+    """Give the columns of a SELECT list.
+
+    Args:
+        node: the SELECT.
+        analyzer: analyzes expressions over the relation.
+        relation: what FROM gives; None without FROM.
+
+    Raises:
+        AnalysisError: as expressions and ``*`` do.
+    """
+    outputs: list[Output] = []
+    used: set[str] = set()
+    for item in node.items:
+        if isinstance(item, s.AllColumns) and item.target is not None and not _is_table(item.target, analyzer, relation):
+            outputs += _fields(item, item.target, analyzer, used)
+            continue
+        if isinstance(item, s.AllColumns):
+            columns = expanded(analyzer.context, item, relation)
+            outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
+            continue
+        value = analyzer.analyze(item.value)
+        name, qualifier = output_name(item, analyzer)
+        outputs.append(_output(analyzer.context, value, name, qualifier, item.value, used))
+    return outputs
+
+
+def output_name(item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+    """Give the name of a column of a SELECT list, and what it may be qualified with."""
+    if item.alias is not None:
+        return item.alias.text, ()
+    if not isinstance(item.value, s.Name):
+        return None, ()
+    found = analyzer.scope.find([part.value for part in item.value.parts])
+    whole = found is not None and found.used == len(item.value.parts)
+    field = found.fields[0] if found is not None and whole else None
+    return item.value.parts[-1].text, field.qualifier if field else ()
+
+
+def expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+    """Give the columns that ``*`` or ``t.*`` means.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES.
+    """
+    if relation is None:
+        context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
+    if item.target is None:
+        return tuple(f for f in relation.fields if not f.qualified_only)
+    assert isinstance(item.target, s.Name)
+    parts = tuple(part.value for part in item.target.parts)
+    fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
+    if not fields:
+        row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
+        hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None
+        context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
+    if item.aliases:
+        _check_aliases(context, item, len(fields))
+        return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
+    return fields
+
+
+def numbered_output(context: Context, item: s.Literal, outputs: Sequence[Output], clause: str) -> Output:
+    """Give the column that a number in GROUP BY or ORDER BY means.
+
+    Raises:
+        AnalysisError: INVALID_COLUMN_REFERENCE, there is no such column.
+    """
+    if not 1 <= int(item.value) <= len(outputs):
+        context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {item.value} is not in select list", item.span)
+    return outputs[int(item.value) - 1]
+
+
+def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
+    """Give the expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
+    found: dict[str, e.Typed | None] = {}
+    for output in outputs:
+        if output.field.name is not None:
+            name, value = output.field.name.lower(), output.value
+            if not e.is_deterministic(value):
+                value = e.Column(output.field.type, output.field.symbol)
+            found[name] = None if name in found else value
+    return found
+
+
+def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> bool:
+    """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table, and a column has its table's name before it."""
+    if not isinstance(target, s.Name):
+        return False
+    parts = tuple(part.value for part in target.parts)
+    if any(f.qualifier[-len(parts) :] == parts for f in (relation.fields if relation is not None else ())):
+        return True
+    found = analyzer.scope.find(parts)
+    return found is None or found.used == 1 or all(field.type.base != "row" for field in found.fields)
+
+
+def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[Output]:
+    """Give the fields of a row as columns."""
+    row = analyzer.analyze(target)
+    if row.type.base != "row":
+        span = replace(analyzer.select or item.span, about=item.span)
+        analyzer.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", span)
+    names = list(row.type.fields)
+    if item.aliases:
+        _check_aliases(analyzer.context, item, len(names))
+        names = [alias.text for alias in item.aliases]
+    fields = [e.Apply(kind, "field", (row,), index) for index, kind in enumerate(row.type.parameters)]
+    return [_output(analyzer.context, field, name, (), target, used) for field, name in zip(fields, names, strict=True)]
+
+
+def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
+    if len(item.aliases) != count:
+        said = f"Column alias list has {len(item.aliases)} entries but relation has {count} columns"
+        context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
+
+
+def _output(
+    context: Context, value: e.Typed, name: str | None, qualifier: tuple[str, ...], node: s.Node, used: set[str]
+) -> Output:
+    """A column that is only passed on keeps its symbol."""
+    passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
+    symbol = value.symbol if passed and isinstance(value, e.Column) else context.symbols.new(name)
+    used.add(symbol)
+    return Output(value, ScopeField(symbol, name, value.type, qualifier), node)
