@@ -54,6 +54,20 @@ def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
     assert "WHERE (`i_0` = `i`)" in unmarked(spark)
 
 
+@pytest.mark.parametrize(
+    ("select", "rows"),
+    [
+        ("count(*)", "1 row"),
+        ("count(*) OVER ()", "3 rows"),
+        ("i, row_number() OVER (ORDER BY i)", "3 rows"),
+        ("sum(sum(i)) OVER ()", "1 row"),
+        ("abs(max(i)) + 1", "1 row"),
+    ],
+)
+def test_an_aggregate_makes_one_row_of_many_but_not_over_a_window(select, rows):
+    assert str(_query(f"SELECT {select} FROM (VALUES 1, 2, 3) AS t(i)").size()) == rows
+
+
 def test_a_query_cut_off_by_a_limit_is_not_deterministic():
     merge = meaning("MERGE INTO parts t USING (SELECT i FROM numbers LIMIT 2) s ON t.id = s.i WHEN MATCHED THEN DELETE")
     assert not merge.source.deterministic
