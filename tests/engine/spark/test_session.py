@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.spark import session as module
@@ -40,6 +41,16 @@ def test_workers_run_the_python_of_the_driver_and_find_the_package(spark):
     rows = spark.range(1).repartition(1).mapInArrow(look, "executable string, package string").collect()
     assert {row.executable for row in rows} == {sys.executable}
     assert {Path(row.package).parent for row in rows} == {ROOT / "rowmerge_nb"}
+
+
+@pytest.mark.skipif("jemalloc" not in pa.supported_memory_backends(), reason="Arrow has no jemalloc here")
+def test_workers_allocate_pages_where_less_stays_behind(spark):
+    def look(pages):
+        list(pages)
+        yield pa.RecordBatch.from_pydict({"allocator": [pa.default_memory_pool().backend_name]})
+
+    rows = spark.range(2).repartition(2).mapInArrow(look, "allocator string").collect()
+    assert {row.allocator for row in rows} == {os.environ.get("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")}
 
 
 def test_starting_leaves_the_environment_as_it_was(spark):
