@@ -213,7 +213,7 @@ def _canonical(zone: str) -> str:
 
 
 def is_zone(zone: str) -> str:
-    """Write whether a text names a zone, or a distance from UTC, be it too large. Spark knows more names than Trino."""
+    """Write whether a text names a zone, or a distance from UTC that Java has, be it too large for Trino. Spark knows more names than Trino."""
     known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
     return (
         f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "

@@ -247,7 +247,15 @@ def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return f"concat({shown}, 'Z')"
     offset = offset_minutes(text, kind)
     hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
-    return f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+    written = f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+    seconds = f"(({micros(local(text, kind), _MILLISECONDS)} - {micros(instant_of(text, kind), Type(_WITH_ZONE))}) div 1000000)"
+    return f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {written})"
+
+
+def _odd_seconds(seconds: str) -> tuple[str, ...]:
+    """What is said of a distance from UTC that is no whole number of minutes: clocks went by the sun once."""
+    shown = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
+    return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", shown
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
