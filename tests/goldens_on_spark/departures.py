@@ -48,7 +48,7 @@ and {others} others.
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
-  A moment that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
+  A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants are read as Java's but for their commonest differences.

@@ -87,7 +87,7 @@ cosh(double) -> double | cosh({0})
 tanh(double) -> double | tanh({0})
 degrees(double) -> double | degrees({0})
 radians(double) -> double | radians({0})
-atan2(double, double) -> double | atan2({0}, {1})
+atan2(double, double) -> double | IF({0} = 0 AND {1} <= {inf}, {angle of zero}, atan2({0}, {1}))
 pi() -> double | pi()
 e() -> double | e()
 nan() -> double | {nan}
@@ -158,6 +158,8 @@ FRAGMENTS: Final = {
         "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
         "WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END"
     ),
+    # Spark's own takes -0.0 for 0.0.
+    "angle of zero": "(IF(CAST({0} AS STRING) LIKE '-%', -1D, 1D) * IF(CAST({1} AS STRING) LIKE '-%', pi(), 0D))",
     "inf": "CAST('Infinity' AS DOUBLE)",
     "-inf": "CAST('-Infinity' AS DOUBLE)",
     "nan": "CAST('NaN' AS DOUBLE)",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
-from rowmerge_nb.sql.spark.casts.text import shown_date, shown_moment
+from rowmerge_nb.sql.spark.casts.text import fitting, shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.casts import leaves
 from rowmerge_nb.sql.typed.expressions import quote, text_literal
@@ -175,7 +175,7 @@ def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str]
     if kind.base == "json":
         return escaped(f"to_json({value})")
     if kind.base == "varchar":
-        whole = cast(text, VARCHAR, kind)
+        whole = fitting(text, JSON, kind, safe)
         floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
         return (
             f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
