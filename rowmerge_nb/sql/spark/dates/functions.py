@@ -87,6 +87,15 @@ def _truncated(name: str, text: str, kind: Type) -> str:
     return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, kind)})", zone_of(text, kind))
 
 
+def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
+    """A moment moved by a number of units, which an integer must hold."""
+    moved = _by_unit(_moved)(node, fail, name, number, text)
+    if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(node.arguments[1]):
+        return moved
+    refused = fail(_CODE, "'integer overflow'")
+    return f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {refused}, {moved})"
+
+
 def _moved(unit: str, number: str, text: str, kind: Type) -> str:
     if kind.base == "time":
         shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
@@ -291,7 +300,7 @@ def _moment_of(millis: str, fail: Callable[..., str]) -> str:
 MOMENTS: Final[Mapping[str, Writer]] = {
     **ZONES,
     "date_trunc": _by_unit(_truncated),
-    "date_add": _by_unit(_moved),
+    "date_add": _added,
     "date_diff": _by_unit(_difference),
     "date_format": _formatted,
     "format_datetime": _formatted,
