@@ -48,12 +48,14 @@ and {others} others.
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
-  A moment that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
+  A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants are read as Java's but for their commonest differences.
-  `TRY` lets the error of a wrong pattern through. `date_add` beyond the range of its type fails with another code. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `width_bucket` refuses a
-  NULL or NaN among all bins, Trino among those that its search meets. `max_by` of equal keys may give another row. NULL or NaN inside of a map's key is taken, an error on Trino. `MAP() = MAP()` fails. Two decimals are compared in a type of 38 digits, and fail where that does not hold both. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
+  `TRY` lets the error of a wrong pattern through. `date_add` beyond the range of its type fails with another code. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977
+  go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
+  takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row. NULL or NaN inside of a map's key is taken, an error on Trino. `MAP() = MAP()` fails. Two decimals are
+  compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
   give 0.0. `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.

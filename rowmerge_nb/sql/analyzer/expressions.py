@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+from rowmerge_nb.sql.analyzer.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.json_constructors import json_constructor
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
 __all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons with their sides changed."""
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
@@ -357,7 +361,32 @@ class ExpressionAnalyzer(CallAnalyzer):
             self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
         if common.base == "row" and ordered:
             return self._row_order(node.operator, left, right, common)
+        if common.base == "decimal" and (found := self._with_long_literal(node.operator, left, right)) is not None:
+            return found
         return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
+
+    def _with_long_literal(self, operator: str, left: e.Typed, right: e.Typed) -> e.Typed | None:
+        """A comparison with a literal that has so many decimals that no type has room for both sides: Trino cuts the literal.
+
+        Returns:
+            None where there is room, or no such literal.
+        """
+        (p1, s1), (p2, s2) = as_decimal(left.type).parameters, as_decimal(right.type).parameters
+        if s1 > s2:
+            left, right, operator = right, left, _TURNED.get(operator, operator)
+        literal = constant_of(right)
+        if max(p1 - s1, p2 - s2) + max(s1, s2) <= MAX_PRECISION or literal is None or literal.value is None:
+            return None
+        kind = as_decimal(left.type)
+        precision, scale = kind.parameters
+        with localcontext(prec=2 * MAX_PRECISION):
+            cut = Decimal(literal.value).quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR) + 0
+            largest = Decimal(10) ** (precision - scale) - Decimal(1).scaleb(-scale)
+            if cut != Decimal(literal.value):
+                # No value equals the literal, and none is beyond the largest: what is NULL stays unknown.
+                cut = largest if operator in {"=", "<>"} else cut
+                operator = {"=": ">", "<>": "<=", "<": "<=", ">=": ">"}.get(operator, operator)
+        return e.Apply(BOOLEAN, operator, (self.coerce(left, kind), e.Constant(kind, f"{cut:f}")))
 
     def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
         return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")

@@ -23,7 +23,7 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
-from rowmerge_nb.sql.typed.types import common_type, instant, is_float, parts_of
+from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_of
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class _MergeAnalyzer:
     ) -> tuple[a.TypedExpression | None, ...]:
         values = [value for value, _ in assigned]
         kinds = [self.fields[index].type for index in indexes]
-        if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
+        if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
             self._refuse_nested(indexes, assigned)
             table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
             said = (
@@ -333,7 +333,7 @@ class _MergeAnalyzer:
         for index, (value, span) in zip(indexes, assigned, strict=True):
             kind = self.fields[index].type
             nested = all(any(part.base == "row" for part in parts_of(one)) for one in (kind, value.type))
-            if nested and common_type(kind, value.type) is None:
+            if nested and not is_assignable(value.type, kind):
                 said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}"
                 self.context.error("NOT_SUPPORTED", said, span, "CAST the value to the column's type, or make the table anew.")
 
@@ -382,7 +382,7 @@ def _without_length(kind: Type) -> Type:
 
 def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
     """Give the number of the first value that does not fit its column."""
-    return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if common_type(kind, value.type) is None)
+    return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if not is_assignable(value.type, kind))
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
@@ -390,7 +390,7 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
     found = [
         f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
         for index, value in zip(indexes, values, strict=True)
-        if common_type(fields[index].type, value.type) is None
+        if not is_assignable(value.type, fields[index].type)
     ]
     return f"These do not fit: {'; '.join(found)}."
 

@@ -37,7 +37,7 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, instant, is_assignable, parts_of, too_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +142,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     columns = _insert_columns(context, statement, target)
     kinds = [column.type for column in columns]
     actual = [field.type for field in result.fields]
-    if len(kinds) != len(actual) or not all(common_type(k, t) is not None for k, t in zip(kinds, actual, strict=True)):
+    if len(kinds) != len(actual) or not all(is_assignable(t, k) for k, t in zip(kinds, actual, strict=True)):
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, context.statement_span(statement.query.tree.span))

@@ -19,7 +19,7 @@ from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type
+from rowmerge_nb.sql.typed.types import is_assignable
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
@@ -45,7 +45,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     scope = Scope(fields)
     values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
     kinds = [fields[index].type for index in indexes]
-    if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
+    if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
         table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
         said = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
         wrong = first_unfit(kinds, values)

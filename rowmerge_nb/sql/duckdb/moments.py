@@ -82,12 +82,17 @@ def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]]
     texts, word = printed(node.arguments[1:]), (unit.value or "").lower()
     if word not in ({*_DAYS, *_MONTHS} if kind.base == "date" else {*_MICROS, *_MONTHS}):
         return _no_unit(unit, texts, kind, fail)
-    if kind.base != _WITH_ZONE:
-        return writer(word, texts, kind)
     plain = Type("timestamp", kind.parameters)
-    if name == "date_diff":
-        return writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
-    return _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
+    if kind.base != _WITH_ZONE:
+        written = writer(word, texts, kind)
+    elif name == "date_diff":
+        written = writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
+    else:
+        written = _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
+    if name != "date_add" or kind.base == "date" or not e.may_exceed_integer(node.arguments[1]):
+        return written
+    far = f"{texts[0]} NOT BETWEEN -2147483648 AND 2147483647 AND {texts[1]} IS NOT NULL"
+    return f"CASE WHEN {far} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {written} END"
 
 
 def _no_unit(unit: e.Constant, texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:

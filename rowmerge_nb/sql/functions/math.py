@@ -87,7 +87,7 @@ cosh(double) -> double | cosh({0})
 tanh(double) -> double | tanh({0})
 degrees(double) -> double | degrees({0})
 radians(double) -> double | radians({0})
-atan2(double, double) -> double | atan2({0}, {1})
+atan2(double, double) -> double | IF({0} = 0 AND {1} <= {inf}, {angle of zero}, atan2({0}, {1}))
 pi() -> double | pi()
 e() -> double | e()
 nan() -> double | {nan}
@@ -117,7 +117,7 @@ rand(bigint, bigint) -> bigint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:
 to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAST({0} AS STRING), 10, {int:1} * -1)), IF({0} IS NULL OR {1} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36}))
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+\\z' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
-width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} WHEN exists({1}, b -> b IS NULL OR isnan(b) OR abs(b) = {inf}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite} WHEN {1} <> array_sort({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} ELSE CAST(size(filter({1}, b -> b <= {0})) AS BIGINT) END
+width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} ELSE {searched bins} END
 bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 cannot be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
 bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
 bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
@@ -147,7 +147,8 @@ FRAGMENTS: Final = {
     "rounded far": "(round({0} / {step}) * {step})",
     "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",
     "rounded decimal": "CAST(round({0}, {1}) AS {type})",
-    "truncated decimal": "CAST(IF({0} < 0, ceil({0}, {1}), floor({0}, {1})) AS {type})",
+    # Java cannot count the digits of a number that is cut two thousand million places before its point.
+    "truncated decimal": "CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0}, greatest({1}, -39))) AS {type})",
     "floor 0": "IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS DOUBLE))",
     "ceil 0": (
         "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
@@ -157,6 +158,8 @@ FRAGMENTS: Final = {
         "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
         "WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END"
     ),
+    # Spark's own takes -0.0 for 0.0.
+    "angle of zero": "(IF(CAST({0} AS STRING) LIKE '-%', -1D, 1D) * IF(CAST({1} AS STRING) LIKE '-%', pi(), 0D))",
     "inf": "CAST('Infinity' AS DOUBLE)",
     "-inf": "CAST('-Infinity' AS DOUBLE)",
     "nan": "CAST('NaN' AS DOUBLE)",
@@ -168,5 +171,16 @@ FRAGMENTS: Final = {
         "(n, c) -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS DECIMAL(38,0))))"
     ),
     "bucket": "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS BIGINT)",
+    # Trino halves the bins until one is left, and looks at no others: of those NULL counts as 0, and is in order with all.
+    "searched bins": (
+        "aggregate({1}, named_struct('low', 0L, 'high', CAST(size({1}) AS BIGINT)), (s, b) -> CASE WHEN s.low >= s.high THEN s "
+        "WHEN {1}[s.low] > {1}[s.high - 1] AND NOT isnan({1}[s.low]) "
+        "THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} "
+        "WHEN isnan({halving bin}) OR abs({halving bin}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite, got "
+        "$($1[(s.low + s.high) div 2])} "
+        "WHEN {0} < coalesce({halving bin}, 0D) THEN named_struct('low', s.low, 'high', (s.low + s.high) div 2) "
+        "ELSE named_struct('low', (s.low + s.high) div 2 + 1, 'high', s.high) END, s -> s.low)"
+    ),
+    "halving bin": "{1}[(s.low + s.high) div 2]",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -40,6 +40,7 @@ __all__ = [
     "has_subquery",
     "is_deterministic",
     "is_null",
+    "may_exceed_integer",
     "outside_windows",
     "quote",
     "reads",
@@ -367,6 +368,16 @@ def is_null(node: Typed) -> bool:
     while isinstance(node, Apply) and node.name == "cast":
         (node,) = node.arguments
     return isinstance(node, Constant) and node.value is None
+
+
+def may_exceed_integer(node: Typed) -> bool:
+    """Can a bigint be beyond the range of integer? One that is made of a smaller type cannot.
+
+    >>> may_exceed_integer(Apply(Type("bigint"), "cast", (Column(Type("smallint"), "a"),)))
+    False
+    """
+    made_of = node.arguments[0] if isinstance(node, Apply) and node.name == "cast" else node
+    return made_of.type.base not in {"tinyint", "smallint", "integer"}
 
 
 def is_deterministic(node: Typed) -> bool:

@@ -41,6 +41,7 @@ __all__ = [
     "exact_precision",
     "has_map",
     "instant",
+    "is_assignable",
     "is_exact",
     "is_float",
     "is_integer",
@@ -305,6 +306,21 @@ def can_coerce(source: Type, target: Type) -> bool:
         return all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
     common = common_type(source, target)
     return common is not None and instant(common) == instant(target)
+
+
+def is_assignable(source: Type, target: Type) -> bool:
+    """May a value of the one type be stored in a column of the other?
+
+    Types that have something in common are cast, whatever is lost by it. Inside of arrays, maps and rows with texts of limited length nothing is cast that may not fit.
+
+    >>> is_assignable(BIGINT, TINYINT), is_assignable(varchar_of(3), varchar_of(2)), is_assignable(Type("array", (varchar_of(3),)), Type("array", (varchar_of(2),)))
+    (True, True, False)
+    """
+    if target.base in _NESTED and any(
+        part.base == "char" or (part.base == "varchar" and part.parameters) for part in parts_of(target)
+    ):
+        return can_coerce(source, target)
+    return common_type(source, target) is not None
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:

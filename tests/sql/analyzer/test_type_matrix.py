@@ -6,7 +6,7 @@ import pytest
 
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.typed.casts import can_cast
-from rowmerge_nb.sql.typed.types import common_type
+from rowmerge_nb.sql.typed.types import is_assignable
 from tests.sql.support import FakeTables, meaning, refusal
 
 TYPES = {
@@ -81,8 +81,29 @@ def test_cast_takes_each_type_where_trino_does(source):
 
 @pytest.mark.parametrize("source", TYPES)
 def test_assignment_takes_each_type_where_trino_does(source):
-    allowed = {target for target in TYPES if common_type(parse_type(TYPES[source]), parse_type(TYPES[target])) is not None}
+    allowed = {target for target in TYPES if is_assignable(parse_type(TYPES[source]), parse_type(TYPES[target]))}
     assert "".join(sorted(allowed)) == "".join(sorted(ASSIGNMENTS[source]))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "taken"),
+    [
+        ("row(varchar(2), integer)", "row(a char(3), b integer)", True),
+        ("row(varchar(4), integer)", "row(a char(3), b integer)", False),
+        ("row(varchar(2), bigint)", "row(a char(3), b integer)", False),
+        ("row(varchar(2), bigint)", "row(a varchar, b smallint)", True),
+        ("row(varchar(3), decimal(2,1))", "row(a varchar(3), b decimal(5,2))", True),
+        ("row(varchar(3), integer)", "row(a varchar(3), b decimal(5,2))", False),
+        ("row(char(1), decimal(2,1))", "row(a varchar(3), b decimal(5,2))", False),
+        ("array(varchar(2))", "array(varchar(2))", True),
+        ("array(varchar)", "array(varchar(2))", False),
+        ("array(char(12))", "array(char(1))", False),
+        ("map(varchar(3), integer)", "map(varchar(2), integer)", False),
+        ("map(varchar(1), double)", "map(varchar, decimal(38,10))", True),
+    ],
+)
+def test_nothing_that_may_not_fit_is_assigned_beside_nested_texts_of_limited_length(source, target, taken):
+    assert is_assignable(parse_type(source), parse_type(target)) == taken
 
 
 STORED = {letter: kind for letter, kind in TYPES.items() if letter not in "IY"}

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
+from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
-from rowmerge_nb.sql.spark.casts.text import shown_date, shown_moment
+from rowmerge_nb.sql.spark.casts.text import fitting, shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.casts import leaves
 from rowmerge_nb.sql.typed.expressions import quote, text_literal
-from rowmerge_nb.sql.typed.types import is_float, is_integer, spark_type
+from rowmerge_nb.sql.typed.types import RANGES, is_float, is_integer, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,7 +175,7 @@ def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str]
     if kind.base == "json":
         return escaped(f"to_json({value})")
     if kind.base == "varchar":
-        whole = cast(text, VARCHAR, kind)
+        whole = fitting(text, JSON, kind, safe)
         floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
         return (
             f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
@@ -187,11 +187,19 @@ def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str]
             f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, kind)} WHEN {form} <> 'VOID' THEN {number} END"
         )
     if is_integer(kind) or is_float(kind) or kind.base == "decimal":
-        floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
+        number = f"try_variant_get({value}, '$', 'double')"
+        floating, read = cast(number, DOUBLE, kind), cast(text, VARCHAR, kind)
+        whole = read
+        if is_integer(kind):
+            whole = f"coalesce(try_cast({text} AS {spark_type(kind)}), {_failure(text, kind, safe=safe)})"
+        if is_integer(kind) and kind != BIGINT:
+            # Whatever integer is wanted, Trino says that the number is none.
+            low, high = -RANGES[kind.base] - 0.5, RANGES[kind.base] - 0.5
+            shown = f"CAST({number} AS STRING)"
+            floating = f"IF({number} > {low}D AND {number} < {high}D, {floating}, {_failure(shown, INTEGER, safe=safe)})"
         one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(kind)})"
         return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} "
-            f"WHEN {form} IN ('STRING', 'BIGINT') OR {form} LIKE 'DECIMAL(%,0)' THEN {cast(text, VARCHAR, kind)} "
-            f"WHEN {form} <> 'VOID' THEN {floating} END"
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} WHEN {form} = 'STRING' THEN {read} "
+            f"WHEN {form} = 'BIGINT' OR {form} LIKE 'DECIMAL(%,0)' THEN {whole} WHEN {form} <> 'VOID' THEN {floating} END"
         )
     return None

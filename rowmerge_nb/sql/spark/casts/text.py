@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Writer",
     "canonical_zone",
+    "fitting",
     "from_text",
     "is_too_far",
     "is_zone",
@@ -213,7 +214,7 @@ def _canonical(zone: str) -> str:
 
 
 def is_zone(zone: str) -> str:
-    """Write whether a text names a zone, or a distance from UTC, be it too large. Spark knows more names than Trino."""
+    """Write whether a text names a zone, or a distance from UTC that Java has, be it too large for Trino. Spark knows more names than Trino."""
     known = f"try_cast(concat('2000-01-01 00:00:00 ', {zone}) AS TIMESTAMP) IS NOT NULL"
     return (
         f"CASE WHEN {zone} RLIKE '{_FROM_UTC}' THEN {zone} RLIKE '{DISTANCE}' "
@@ -254,14 +255,14 @@ def to_text(source: Type) -> Writer:
     if is_float(source):
         return _float_to_text
     if source.base in {"timestamp", "timestamp with time zone", "time"}:
-        return lambda text, s, target, safe: _fitting(shown_moment(text, s), s, target, safe)
+        return lambda text, s, target, safe: fitting(shown_moment(text, s), s, target, safe)
     if source == INTERVAL_DAY:
-        return lambda text, s, target, safe: _fitting(_shown_interval(text), s, target, safe)
+        return lambda text, s, target, safe: fitting(_shown_interval(text), s, target, safe)
     if source == INTERVAL_YEAR:
-        return lambda text, s, target, safe: _fitting(_shown_months(text), s, target, safe)
+        return lambda text, s, target, safe: fitting(_shown_months(text), s, target, safe)
     if source.base == "date":
-        return lambda text, s, target, safe: _fitting(shown_date(text), s, target, safe)
-    return lambda text, s, target, safe: _fitting(f"CAST({text} AS STRING)", s, target, safe)
+        return lambda text, s, target, safe: fitting(shown_date(text), s, target, safe)
+    return lambda text, s, target, safe: fitting(f"CAST({text} AS STRING)", s, target, safe)
 
 
 def shown_date(text: str) -> str:
@@ -298,7 +299,7 @@ def _shown_months(text: str) -> str:
 
 def _float_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
     shown = _shown_real(text) if source.base == "real" else shown_double(text)
-    return _fitting(shown, source, target, safe, plain=f"CAST({text} AS STRING)")
+    return fitting(shown, source, target, safe, plain=f"CAST({text} AS STRING)")
 
 
 def _scientific(text: str, number: str) -> str:
@@ -334,7 +335,7 @@ def _shown_real(text: str) -> str:
     return _scientific(text, body)
 
 
-def _fitting(shown: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
+def fitting(shown: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
     """Text of a number or a date that must fit a bounded type: cutting it would make another number of it."""
     if not target.parameters:
         return shown

@@ -87,6 +87,15 @@ def _truncated(name: str, text: str, kind: Type) -> str:
     return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, kind)})", zone_of(text, kind))
 
 
+def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
+    """A moment moved by a number of units, which an integer must hold."""
+    moved = _by_unit(_moved)(node, fail, name, number, text)
+    if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(node.arguments[1]):
+        return moved
+    refused = fail(_CODE, "'integer overflow'")
+    return f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {refused}, {moved})"
+
+
 def _moved(unit: str, number: str, text: str, kind: Type) -> str:
     if kind.base == "time":
         shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
@@ -247,7 +256,15 @@ def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return f"concat({shown}, 'Z')"
     offset = offset_minutes(text, kind)
     hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
-    return f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+    written = f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+    seconds = f"(({micros(local(text, kind), _MILLISECONDS)} - {micros(instant_of(text, kind), Type(_WITH_ZONE))}) div 1000000)"
+    return f"IF({seconds} % 60 <> 0, {fail('INVALID_ARGUMENTS', *_odd_seconds(seconds))}, {written})"
+
+
+def _odd_seconds(seconds: str) -> tuple[str, ...]:
+    """What is said of a distance from UTC that is no whole number of minutes: clocks went by the sun once."""
+    shown = f"format_string('%02d:%02d:%02d', abs({seconds}) div 3600, abs({seconds}) div 60 % 60, abs({seconds}) % 60)"
+    return "'Timezone with non-zero seconds offset cannot be rendered as ISO8601: '", f"IF({seconds} < 0, '-', '+')", shown
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
@@ -283,7 +300,7 @@ def _moment_of(millis: str, fail: Callable[..., str]) -> str:
 MOMENTS: Final[Mapping[str, Writer]] = {
     **ZONES,
     "date_trunc": _by_unit(_truncated),
-    "date_add": _by_unit(_moved),
+    "date_add": _added,
     "date_diff": _by_unit(_difference),
     "date_format": _formatted,
     "format_datetime": _formatted,

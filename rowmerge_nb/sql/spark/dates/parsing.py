@@ -172,7 +172,7 @@ def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) 
 
 def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
     """The date that the parts make, with what is out of its range checked."""
-    places = sorted((place for place in fields.places if place[1].field in _PARTS), key=lambda p: _LARGEST_FIRST.index(_part(p)))
+    places = sorted((place for place in fields.places if place[1].field in _PARTS), key=_rank)
     steps = [(_part((number, token)), _value(token, fields.found[number - 1], pivot)) for number, token in places]
     if steps and steps[0][0] not in _YEARS:
         # Joda begins with a leap year where the largest part that is given is one of a year.
@@ -194,6 +194,12 @@ def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
 
 def _part(place: tuple[int, Token]) -> str:
     return _PARTS[place[1].field]
+
+
+def _rank(place: tuple[int, Token]) -> int:
+    """Where a part is set among the others: a year and a week year last as long, and are set as they stand."""
+    part = _part(place)
+    return _LARGEST_FIRST.index("year" if part == "week year" else part)
 
 
 def _value(token: Token, text: str, pivot: int) -> str:
