@@ -130,7 +130,7 @@ class PrimaryReader(SimpleReader):
         if self.query_follows():
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.ScalarQuery(self.span_from(start), query)
         self.take()
         if self.accept(")"):
@@ -142,8 +142,11 @@ class PrimaryReader(SimpleReader):
         while self.accept(","):
             items.append(self.expression())
             self._listed()
+        if len(items) == 1:
+            self.close(")", chosen=False)
+            return items[0]
         self.expect(")")
-        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
+        return s.RowConstructor(self.span_from(start), tuple(items))
 
     def _lambda_follows(self) -> bool:
         count = 1
@@ -195,8 +198,12 @@ class PrimaryReader(SimpleReader):
             self._listed()
         if not whens:
             self.fail()
-        default = self.expression() if self.accept("ELSE") else None
-        self.expect("END")
+        default = None
+        if self.accept("ELSE"):
+            default = self.expression()
+            self.close("END")
+        else:
+            self.expect("END")
         return s.Case(self.span_from(start), operand, tuple(whens), default)
 
     def _cast(self, start: int) -> s.Expression | None:
@@ -210,14 +217,14 @@ class PrimaryReader(SimpleReader):
         value = self.expression()
         self.expect("AS")
         target = self.type_name()
-        self.expect(")")
+        self.close(")")
         return s.Cast(self.span_from(start), value, target, safe)
 
     def _exists(self, start: int) -> s.Expression:
         self.take()
         self.expect("(")
         query = self.query()
-        self.expect(")")
+        self.close(")")
         return s.Exists(self.span_from(start), query)
 
     def _extract(self, start: int) -> s.Expression:
@@ -226,7 +233,7 @@ class PrimaryReader(SimpleReader):
         field = self.identifier()
         self.expect("FROM")
         value = self.value()
-        self.expect(")")
+        self.close(")")
         if field.value.upper() not in s.EXTRACT_FIELDS:
             self.wrong(
                 f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(s.EXTRACT_FIELDS)}", self.span_from(start)
@@ -302,7 +309,7 @@ class PrimaryReader(SimpleReader):
             return self._call(start)
         self.expect("IN")
         haystack = self.value()
-        self.expect(")")
+        self.close(")")
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _substring(self, start: int) -> s.Expression | None:
@@ -380,7 +387,7 @@ class PrimaryReader(SimpleReader):
         if not self.at("ORDER"):
             self.fail()
         order_by = self.accept_order_by()
-        self.expect(")")
+        self.close(")")
         condition, window = self._filter(), self._over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         arguments = (value, separator)
@@ -430,7 +437,7 @@ class PrimaryReader(SimpleReader):
         if window is not None:
             return s.Measure(self.span_from(start), name, window)
         if self.undecided and start != self.undecided_primary:
-            self.note("'('", "'->'", "'OVER'", "<string>")
+            self.note_looked("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
     def _call(self, start: int) -> s.Expression:
@@ -497,7 +504,7 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.expect("WHERE")
         condition = self.expression()
-        self.expect(")")
+        self.close(")")
         return condition
 
     def _null_treatment(self) -> str | None:
@@ -535,7 +542,7 @@ class PrimaryReader(SimpleReader):
         order_by = self.accept_order_by()
         self.note("'MEASURES'")
         frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
-        self.expect(")")
+        self.close(")")
         return s.Window(self.span_from(start), partition_by, order_by, frame, name)
 
     def _frame(self) -> s.Frame:

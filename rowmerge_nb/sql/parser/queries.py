@@ -73,7 +73,7 @@ class QueryReader(ExpressionReader):
         self.expect("AS")
         self.expect("(")
         query = self.query()
-        self.expect(")")
+        self.close(")")
         return s.NamedQuery(self.span_from(start), name, columns, query)
 
     def _offset(self) -> int | None:
@@ -145,7 +145,7 @@ class QueryReader(ExpressionReader):
         self.deeper()
         query = self._without_with(start + 1)
         self.depth -= 1
-        self.expect(")")
+        self.close(")")
         return query
 
     def _select(self, start: int) -> s.Select:
@@ -375,7 +375,7 @@ class QueryReader(ExpressionReader):
             self.take()
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
@@ -442,12 +442,12 @@ class QueryReader(ExpressionReader):
         if self.query_follows():
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.SubqueryRelation(self.span_from(start), query)
         self.expect("(")
         self.note("<query>")
         relation = self.relation()
-        self.expect(")")
+        self.close(")")
         return relation
 
 

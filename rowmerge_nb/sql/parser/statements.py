@@ -262,8 +262,7 @@ class StatementReader(DefinitionReader):
                 f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
             )
         self.statement()
-        if self.token.kind is not Kind.END:
-            self.fail()
+        self.expect_end()
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
 
     # -- the session ----------------------------------------------------------------------------------------------
