@@ -34,13 +34,13 @@ class QueryReader(ExpressionReader):
             self.fail()
         return self.query_behind(start, named, recursive=recursive)
 
-    def accept_with(self) -> tuple[tuple[s.NamedQuery, ...], bool]:
-        """Read the named queries of a WITH if it is there, and whether they may be recursive."""
+    def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
+        """Read the named queries of a WITH if it is there, and whether they may be recursive; it may begin a statement."""
         if self.token.word != "WITH":
             return (), False
         self.deeper()
         self.take()
-        self.note("'FUNCTION'", "'SESSION'")
+        self.note("'FUNCTION'", *(("'SESSION'",) if is_statement else ()))
         recursive = self.accept("RECURSIVE") is not None
         named = self._named_queries()
         self.restart()
@@ -420,7 +420,10 @@ class QueryReader(ExpressionReader):
                 self.take()
             if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
                 self._refuse(f"{self.token.word} as an argument of a table function")
+            self.note("'CAST'", "'DESCRIPTOR'", "'TABLE'")
             arguments.append((parameter, self.expression()))
+            self.restart()
+        self.note("'COPARTITION'")
         self.expect(")")
         self.expect(")")
         return s.TableFunction(self.span_from(start), name, tuple(arguments))

@@ -135,6 +135,14 @@ class Reader:
         if self.index == self._farthest:
             self._looked.update(labels)
 
+    def noted(self, label: str) -> bool:
+        """Is this one of what could stand here?"""
+        return self._farthest == self.index and label in self._expected
+
+    def unnote(self, *labels: str) -> None:
+        """Take back that these could stand here."""
+        self._expected.difference_update(labels)
+
     def restart(self) -> None:
         """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
         self._farthest, self._expected, self._looked = self.index, set(), set()

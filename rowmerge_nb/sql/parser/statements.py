@@ -168,7 +168,7 @@ class StatementReader(DefinitionReader):
 
     def _query_statement(self) -> st.Statement:
         start = self.index
-        named, recursive = self.accept_with()
+        named, recursive = self.accept_with(is_statement=True)
         if named and self.extended and self.at("MERGE"):
             if recursive:
                 self.index = start

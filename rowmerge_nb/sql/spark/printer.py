@@ -252,7 +252,7 @@ class _Printer:
         texts = self.all(node.arguments)
         if overload.name.startswith("regexp_"):
             pattern = node.arguments[1]
-            texts[1] = pattern_text(pattern, texts[1])
+            texts[1] = pattern_text(pattern, texts[1], safe=self.safe)
             if isinstance(node.arguments[-1], e.Function):
                 assert isinstance(pattern, e.Constant)
                 assert pattern.value is not None
