@@ -66,7 +66,7 @@ def read_type(name: s.TypeName) -> Type:
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
     except ValueError as error:
-        code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
+        code, message = "TYPE_MISMATCH", f"Unknown type: {_shown_type(name.text)}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
         if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
             absent = "time with time zone"

@@ -46,6 +46,7 @@ _INSIDE: Final = re.compile(
 )
 _KNOWN_ESCAPES: Final = frozenset("wWdDsStnrfaexucAZzGkpP0123456789")
 """The letters that mean the same behind a backslash in both engines; to Joni others are themselves."""
+_SETS: Final = frozenset("wWdDsS")
 _OCTAL: Final = re.compile("[0-7]{0,2}")
 _HEXADECIMAL: Final = re.compile("[0-9A-Fa-f]{0,2}")
 _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
@@ -122,6 +123,8 @@ class _Reader:
             found = found[:-1]
         self.place += len(found)
         written = found.replace("]", r"\]")
+        # Behind a set or a range Joni has a further range begin with the last character before, or with the first of all.
+        last, before = r"\x00", ""
         while self.place < len(self.pattern):
             if self.pattern[self.place] == "[" and not _is_posix(_INSIDE.match(self.pattern, self.place)):
                 written += self.character_class()
@@ -131,7 +134,16 @@ class _Reader:
             self.place = match.end()
             if match[0] == "]":
                 return f"{written}]"
-            written += _member(match)
+            member = _member(match)
+            if match[0] == "-" and before in {"character", "set"} and not self.pattern.startswith(("]", "[", "&&"), self.place):
+                written += f"{last}-" if before == "set" else "-"
+                before = "range"
+                continue
+            if match["property"] is not None or match["posix"] is not None or (match["escaped"] or "") in _SETS:
+                before = "set"
+            else:
+                last, before = member, "set" if before == "range" else "character"
+            written += member
         return written
 
 
