@@ -116,7 +116,8 @@ class MergeReader(QueryReader):
         """What can be done with a row of the target; the clause begins at the token with index ``start``."""
         if self._accept_nothing():
             return _Action(Operation.NONE, self.span_from(start))
-        word = (self.close("DELETE") if self.token.word == "DELETE" else self.expect("DELETE", "UPDATE")).word
+        goes_on = self.token.word == "DELETE" and self.is_behind_closed
+        word = (self.close("DELETE") if goes_on else self.expect("DELETE", "UPDATE")).word
         head = self.span_from(start)
         if word == "DELETE":
             return _Action(Operation.DELETE, head)

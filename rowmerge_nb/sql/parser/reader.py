@@ -202,6 +202,11 @@ class Reader:
             self._behind = self.index
         return token
 
+    @property
+    def is_behind_closed(self) -> bool:
+        """Was the last token one that `close` has taken?"""
+        return self._behind == self.index
+
     def expect_end(self) -> None:
         """The statement must end here."""
         if self.token.kind is not Kind.END:
