@@ -51,9 +51,9 @@ and {others} others.
   A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
-- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants are read as Java's but for their commonest differences.
-  `TRY` lets the error of a wrong pattern through. `date_add` beyond the range of its type fails with another code. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977
-  go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
+- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX (NOT_SUPPORTED), and are read as Java's
+  where classes of characters hold more than characters. `TRY` lets the error of a wrong pattern through where that is no constant. `date_add` beyond the range of its type fails with another code.
+  `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row. NULL or NaN inside of a map's key is taken, an error on Trino. `MAP() = MAP()` fails. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
   give 0.0. `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
@@ -62,7 +62,8 @@ and {others} others.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
-- **Where a text ends too early** the place is behind its last word; Trino's is behind comments and blanks that follow.
+- **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence. Expressions that an error lists are shown as they
+  were written; Trino writes them anew (`ORDER BY id ASC`).
 - **A type that there is not** in CREATE TABLE is told before it is known whether the table is there already; Trino looks for the table first. In front of a text (`nosuch 'x'`) it is called an unknown type; Trino's sentence begins with
   the name of a Java class.
 - **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.

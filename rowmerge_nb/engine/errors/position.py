@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.tree.statements import Span
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["placed_in"]
+
+_BLANKS: Final = re.compile(r"(?s)(?:\s++|--[^\n]*+|/\*.*?\*/)*+")
+"""Blanks and comments."""
 
 
 @contextmanager
@@ -49,6 +53,8 @@ def _within(text: str, statement: str, offset: int, line: int, column: int) -> S
     index = sum(len(line) + 1 for line in statement.split("\n")[: line - 1]) + column - 1
     start = offset + index
     if index == len(statement):
-        # What is missing at the end is missing behind the blanks that follow.
-        start += len(text[start:]) - len(text[start:].lstrip())
+        # What is missing at the end is missing behind the blanks and comments that follow.
+        behind = _BLANKS.match(text, start)
+        assert behind is not None
+        start = behind.end()
     return Span.within(text, start, start)

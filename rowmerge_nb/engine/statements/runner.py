@@ -491,6 +491,7 @@ def _looking(step: str) -> Iterator[None]:
 
 def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Options) -> NoReturn:
     """Refuse a text with several statements at the semicolon behind the first, unless that one is wrong before it ends."""
+    from rowmerge_nb.sql.parser.reader import is_mismatch
     from rowmerge_nb.sql.parser.statements import parse
 
     (first, offset), *_ = statements
@@ -499,8 +500,10 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
     try:
         parse(sql[:place], dialect=options.dialect)
     except ParseError as error:
-        if (error.line or 0, error.column or 0) < (semicolon.line, semicolon.column):
+        if (error.line or 0, error.column or 0) < (semicolon.line, semicolon.column) or not is_mismatch(error):
             raise
+        said = error.message.replace("'<EOF>'", "';'", 1)
+        raise ParseError(said, hint="Is this semicolon one too many?").at(semicolon) from None
     msg = f"run takes one statement; this text has {len(statements)}"
     raise ParseError(msg, hint="Use run_script for several.").at(semicolon)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import VARCHAR, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.formats import FormatError, argument_types
 from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.typed import expressions as e
@@ -112,6 +112,8 @@ def _number(value: e.Typed) -> int | None:
 def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """Spark hands no matches to a lambda: they are told from the text and its pieces."""
     if len(values) == 3 and isinstance(values[2], e.Function):
+        if values[2].body.type == UNKNOWN:
+            analyzer.not_found(node.name, values, node)
         pattern = values[1]
         if not (isinstance(pattern, e.Constant) and pattern.value is not None):
             analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)

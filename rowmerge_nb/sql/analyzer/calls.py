@@ -352,7 +352,8 @@ class CallAnalyzer:
         self.context.error("EXPRESSION_NOT_SCALAR", said, node.error_span)
 
     def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
-        shown = ", ".join(node.span.of(self.context.text) for node in nodes)
+        # What stands inside of another one comes first.
+        shown = ", ".join(node.span.of(self.context.text) for node in sorted(nodes, key=lambda node: node.span.end))
         said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
         self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).error_span)
 

@@ -278,12 +278,14 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _unary(self, node: s.Unary) -> e.Typed:
         operand = self.analyze(node.operand)
-        if not (is_numeric(operand.type) or operand.type in {UNKNOWN, INTERVAL_DAY, INTERVAL_YEAR}):
-            verb = "negate" if node.operator == "-" else "apply unary plus to"
-            shown = operand.type
-            self.context.error("TYPE_MISMATCH", f"Cannot {verb} {shown}", node.span)
+        fits = is_numeric(operand.type) or operand.type in {INTERVAL_DAY, INTERVAL_YEAR}
         if node.operator == "+":
+            if not fits:
+                said = f"Unary '+' operator cannot by applied to {operand.type} type"
+                self.context.error("TYPE_MISMATCH", said, node.span)
             return operand
+        if not fits and operand.type != UNKNOWN:
+            self.context.error("TYPE_MISMATCH", f"Cannot negate {operand.type}", node.span)
         if operand.type == UNKNOWN:
             self.ambiguous(node)
         return e.Apply(operand.type, "negate", (operand,))

@@ -59,7 +59,7 @@ def read_as_json(analyzer: CallAnalyzer, given: j.JsonInput, what: str) -> e.Typ
     """
     value = analyzer.analyze(given.value)
     form = given.format or "JSON"
-    fits = is_text(value.type) if form == "JSON" else False
+    fits = value.type.base == "varchar" and form == "JSON"
     if not (fits or value.type in {UNKNOWN, Type("varbinary")}):
         said = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
         hint = "Write json_format(...) around a value of type json." if value.type.base == "json" else None

@@ -330,7 +330,7 @@ class _Printer:
             msg = "LIKE with a pattern and an escape character that are no constants"
             raise UnprintableError(msg)
         text = self.text(value)
-        if len(mark.value) != 1:
+        if len(mark.value.encode("utf-16-le")) != 2:
             said = "'Escape string must be a single character'"
         elif re.search(f"{re.escape(mark.value)}(?![%_{re.escape(mark.value)}])", _without_pairs(pattern.value, mark.value)):
             said = "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["EXTENDED", "OUTSIDE", "Group", "Structure", "diagnosis", "in_trinos_words", "structure"]
+__all__ = ["EXTENDED", "OUTSIDE", "Group", "Structure", "diagnosis", "in_trinos_words", "is_wrong", "structure"]
 
 OUTSIDE: Final = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
@@ -222,9 +223,10 @@ def diagnosis(pattern: str) -> str:
     """
     if r"\k<missing>" in pattern:
         return "invalid backref number/name"
-    try:
-        re.compile(pattern)
-    except re.error as error:
+    if _EMPTY_CLASS.search(pattern):
+        return "empty char-class"
+    error = _pythons_error(pattern)
+    if error is not None:
         # What Python does not know stands behind its words.
         said = re.match(r"bad character range|.*?(?= \?|$)", error.msg)
         assert said is not None
@@ -235,5 +237,37 @@ def diagnosis(pattern: str) -> str:
     return "undefined group option" if _OPTION.search(pattern) else f"invalid pattern: {pattern}"
 
 
+def is_wrong(pattern: str) -> bool:
+    r"""Tell whether it is certain that no engine takes a pattern; of others it is not known.
+
+    >>> is_wrong("(a"), is_wrong(r"\p{Greek}(a)")
+    (True, False)
+    """
+    error = _pythons_error(pattern)
+    return error is not None and error.msg in _WRONG_EVERYWHERE
+
+
+def _pythons_error(pattern: str) -> re.error | None:
+    with warnings.catch_warnings():
+        # Classes of POSIX and classes in classes are none in Python.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            return error
+    return None
+
+
+_WRONG_EVERYWHERE: Final = frozenset(
+    {
+        "missing ), unterminated subpattern",
+        "unbalanced parenthesis",
+        "unterminated character set",
+        "nothing to repeat",
+        "bad escape (end of pattern)",
+        "unexpected end of pattern",
+    }
+)
+_EMPTY_CLASS: Final = re.compile(r"(?<!\\)\[\^?\][^\]]*\Z")
 _PROPERTY: Final = re.compile(r"\\[pP]\{(?:Is)?(.*?)\}")
 _OPTION: Final = re.compile(r"\(\?[a-zA-Z-]*[^imsx:<=!>)-]")

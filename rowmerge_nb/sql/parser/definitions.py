@@ -66,7 +66,7 @@ def read_type(name: s.TypeName) -> Type:
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
     except ValueError as error:
-        code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
+        code, message = "TYPE_MISMATCH", f"Unknown type: {_shown_type(name.text)}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
         if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
             absent = "time with time zone"
@@ -167,7 +167,7 @@ class DefinitionReader(MergeReader):
             if not columns:
                 self.fail()
             return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None, True, spans, comment)
-        self.expect("AS")
+        self.close("AS")
         made = self._create_as(name, aliases, if_not_exists)
         return replace(made, properties=properties, property_spans=spans, comment=comment)
 
@@ -190,12 +190,17 @@ class DefinitionReader(MergeReader):
             self.expect(")")
             return aliases, ()
         columns = [self._element("')'", "','", "'.'")]
-        self.restart()
+        self._behind_element(columns[0])
         while self.accept(","):
             columns.append(self._element())
-            self.restart()
+            self._behind_element(columns[-1])
         self.expect(")")
         return (), tuple(columns)
+
+    def _behind_element(self, column: st.ColumnDefinition) -> None:
+        # A time may have a zone: Trino looks at what is behind it.
+        if column.type.base not in {"time", "timestamp"}:
+            self.restart()
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition:
         """A column of CREATE TABLE; LIKE, which gives several, is refused."""
@@ -276,7 +281,7 @@ class DefinitionReader(MergeReader):
             return {}, {}
         self.expect("(")
         assigned = self._assigned_properties()
-        self.expect(")")
+        self.close(")")
         return assigned
 
     def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
@@ -416,12 +421,16 @@ class DefinitionReader(MergeReader):
 
     def _altered_by(self, name: st.Identifier) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
         """Read what ALTER COLUMN does to a column."""
-        sets = self.expect("DROP", "SET").word == "SET"
+        sets = self.token.word == "SET"
+        if sets:
+            self.close("SET")
+        else:
+            self.expect("DROP", "SET")
         if self.extended and self.accept("DEFAULT"):
             return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
         if sets:
-            self.expect("DATA")
-            self.expect("TYPE")
+            self.close("DATA")
+            self.close("TYPE")
             written = self.type_name()
             return st.SetColumnType(name, self._type_of_column(name, written, written.span))
         self.expect("NOT")
@@ -587,8 +596,9 @@ class DefinitionReader(MergeReader):
         self.expect("FOR")
         if not self.accept("("):
             return st.ShowStats(*self.whole(), self.table_name())
+        self.note("'WITH'")
         query = self.query()
-        self.expect(")")
+        self.close(")")
         return st.ShowStats(*self.whole(), query=query)
 
     def _pattern(self) -> s.Literal:

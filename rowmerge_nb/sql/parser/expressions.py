@@ -90,7 +90,7 @@ class ExpressionReader(PrimaryReader):
             self.undecided += 1
             self.expect("(")
             query = self.query()
-            self.expect(")")
+            self.close(")")
         except ParseError as error:
             if undecided or not is_mismatch(error):
                 raise
@@ -125,7 +125,7 @@ class ExpressionReader(PrimaryReader):
         self.expect("(")
         if self.query_follows(opened=True):
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
         self.note("<query>")
         items = self.listed(runs=True)
@@ -238,13 +238,13 @@ class ExpressionReader(PrimaryReader):
                     continue
                 value = self._dereferenced(start, value, field)
                 if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
-                    self.note("'('")
+                    self.note_looked("'('")
             elif self.token.word == ".":
                 self.restart()
                 return value
             elif self.accept("["):
                 index = self.value()
-                self.expect("]")
+                self.close("]")
                 value = s.Subscript(self.span_from(start), value, index)
             else:
                 self.note("'.'")

@@ -163,11 +163,12 @@ class SimpleReader(Reader):
         return f"{word}({', '.join(arguments)})"
 
     def _type_arguments(self, *, is_row: bool) -> None:
+        first = True
         while True:
             if self.token.kind is Kind.INTEGER:
                 self.take()
             else:
-                self.note("<integer>")
+                self.note("<integer>" if first or not is_row else "<identifier>")
                 interval = self.token.word == "INTERVAL" and self.ahead(2).word == "TO"
                 named = is_row and not interval and self.at_identifier() and self.at_identifier(self.ahead())
                 # "x array" is the old spelling of array(x), "x array(...)" a field.
@@ -178,6 +179,9 @@ class SimpleReader(Reader):
                 self.type_name()
                 if is_row and not named and self.index == start + 1:
                     self.note("<type>")  # what was read may have been the field's name
+                elif not self.undecided:
+                    self.restart()
             if not self.accept(","):
                 break
+            first = False
         self.expect(")")

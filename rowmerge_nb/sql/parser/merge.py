@@ -38,7 +38,7 @@ class MergeReader(QueryReader):
         target, alias = self._aliased_target()
         self.expect("USING")
         source = self.relation()
-        self.expect("ON")
+        self.close("ON")
         on = self.expression()
         self.restart()
         clauses = [self._clause(0)]
@@ -85,8 +85,12 @@ class MergeReader(QueryReader):
             self.extended and not matched and self.accept("BY") is not None and self.expect("SOURCE", "TARGET").word == "SOURCE"
         )
         self.undecided += matched  # UPDATE or DELETE: only what follows the condition decides
-        condition = self.expression() if self.accept("AND") else None
-        self.expect("THEN")
+        condition = None
+        if self.accept("AND"):
+            condition = self.expression()
+            self.close("THEN", chosen=False)
+        else:
+            self.expect("THEN")
         self.undecided -= matched
         action = self._change_action(start) if matched or by_source else self._insert_action(start)
         if by_source and action.star is not None:
@@ -112,7 +116,8 @@ class MergeReader(QueryReader):
         """What can be done with a row of the target; the clause begins at the token with index ``start``."""
         if self._accept_nothing():
             return _Action(Operation.NONE, self.span_from(start))
-        word = self.expect("DELETE", "UPDATE").word
+        goes_on = self.token.word == "DELETE" and self.is_behind_closed
+        word = (self.close("DELETE") if goes_on else self.expect("DELETE", "UPDATE")).word
         head = self.span_from(start)
         if word == "DELETE":
             return _Action(Operation.DELETE, head)

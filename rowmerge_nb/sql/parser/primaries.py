@@ -25,7 +25,10 @@ _WORDS: Final = frozenset(
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 """Those that take a precision."""
 _NULLS: Final = ("'IGNORE'", "'RESPECT'")
+_BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
+"""What makes something else of a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_BOUNDS: Final = {"UNBOUNDED": {"FOLLOWING", "PRECEDING"}, "CURRENT": {"ROW"}}
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
 
@@ -59,25 +62,42 @@ class PrimaryReader(SimpleReader):
             rows.append(self._expression_or_run())
         return tuple(rows)
 
-    def listed(self, *, runs: bool = False) -> tuple[s.Expression, ...]:
+    def listed(self, *, runs: bool = False, only_name: bool = False, subscript: bool = False) -> tuple[s.Expression, ...]:
         """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list.
 
         Args:
             runs: long runs of literals may be among them.
+            only_name: a name that is the first of them may turn out to be something else.
+            subscript: the first of them may turn out to be a subscript.
         """
         read = self._expression_or_run if runs else self.expression
+        first = self.index
         items = [read()]
-        self._listed()
+        if only_name and isinstance(items[0], s.Name) and self.index == first + 1:
+            self.note_looked(*_BEHIND_NAME)
+        else:
+            if subscript and not self.undecided and self.token.word not in {",", "]"}:
+                self._subscripted()
+            self._listed(items[0])
         while self.accept(","):
             items.append(read())
-            self._listed()
+            self._listed(items[-1])
         return tuple(items)
 
     def _expression_or_run(self) -> s.Expression:
         return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
 
-    def _listed(self) -> None:
-        if not self.undecided:
+    def _subscripted(self) -> None:
+        """Refuse what is behind a value that could be a subscript: ARRAY is no reserved word."""
+        if self.noted("<predicate>"):
+            self.unnote("'AND'", "'OR'", "<predicate>")
+            self.note("']'")
+            self.fail()
+
+    def _listed(self, item: s.Expression | None = None) -> None:
+        # A number with a sign and ROW(...) can be read in two ways: Trino looks at what is behind them.
+        is_row = isinstance(item, s.RowConstructor) and item.span.of(self.text)[:3].upper() == "ROW"
+        if not self.undecided and not is_row and self.signed_number != self.index - 1:
             self.restart()
 
     def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
@@ -130,7 +150,7 @@ class PrimaryReader(SimpleReader):
         if self.query_follows():
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.ScalarQuery(self.span_from(start), query)
         self.take()
         if self.accept(")"):
@@ -139,11 +159,27 @@ class PrimaryReader(SimpleReader):
         self.undecided += 1
         items = [self.expression()]
         self.undecided -= 1
-        while self.accept(","):
+        names = isinstance(items[0], s.Name)
+        while self.token.word == ",":
+            self.take()
+            if names:
+                self.note("<identifier>")
             items.append(self.expression())
-            self._listed()
-        self.expect(")")
-        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
+            names = names and isinstance(items[-1], s.Name)
+            if names:
+                self.note_looked(*_BEHIND_NAME)
+            else:
+                self._listed()
+        self.note_looked("','")
+        if len(items) == 1:
+            self.close(")", chosen=False)
+        else:
+            self.expect(")")
+        if names and self.undecided and start != self.undecided_primary:
+            self.note_looked("'->'")
+        if len(items) == 1:
+            return items[0]
+        return s.RowConstructor(self.span_from(start), tuple(items))
 
     def _lambda_follows(self) -> bool:
         count = 1
@@ -186,17 +222,25 @@ class PrimaryReader(SimpleReader):
 
     def _case(self, start: int) -> s.Expression:
         self.take()
-        operand = None if self.at("WHEN") else self.expression()
+        operand = None
+        if not self.at("WHEN"):
+            operand = self.expression()
+            if not isinstance(operand, s.Name):
+                self._listed()
         whens = []
         while self.accept("WHEN"):
             condition = self.expression()
-            self.expect("THEN")
+            self.close("THEN")
             whens.append((condition, self.expression()))
             self._listed()
         if not whens:
             self.fail()
-        default = self.expression() if self.accept("ELSE") else None
-        self.expect("END")
+        default = None
+        if self.accept("ELSE"):
+            default = self.expression()
+            self.close("END")
+        else:
+            self.expect("END")
         return s.Case(self.span_from(start), operand, tuple(whens), default)
 
     def _cast(self, start: int) -> s.Expression | None:
@@ -208,16 +252,16 @@ class PrimaryReader(SimpleReader):
             # A function could have this name.
             self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
         value = self.expression()
-        self.expect("AS")
+        self.close("AS")
         target = self.type_name()
-        self.expect(")")
+        self.close(")")
         return s.Cast(self.span_from(start), value, target, safe)
 
     def _exists(self, start: int) -> s.Expression:
         self.take()
         self.expect("(")
         query = self.query()
-        self.expect(")")
+        self.close(")")
         return s.Exists(self.span_from(start), query)
 
     def _extract(self, start: int) -> s.Expression:
@@ -226,7 +270,7 @@ class PrimaryReader(SimpleReader):
         field = self.identifier()
         self.expect("FROM")
         value = self.value()
-        self.expect(")")
+        self.close(")")
         if field.value.upper() not in s.EXTRACT_FIELDS:
             self.wrong(
                 f"Invalid EXTRACT field {field.text}, valid fields are: {', '.join(s.EXTRACT_FIELDS)}", self.span_from(start)
@@ -238,8 +282,11 @@ class PrimaryReader(SimpleReader):
             if self.ahead().word != "[":
                 return None
             self.take()
+        bracket = self.index
         self.take()
-        items = () if self.token.word == "]" else self.listed()
+        if bracket == start:
+            self.note("']'")
+        items = () if self.token.word == "]" else self.listed(subscript=bracket > start)
         self.expect("]")
         return s.ArrayConstructor(self.span_from(start), items)
 
@@ -288,6 +335,8 @@ class PrimaryReader(SimpleReader):
         if self.token.word == "TO" and self.ahead().word in _UNITS:
             self.take()
             last = self.take().word
+        elif self.token.word != "TO":
+            self.note("'TO'")
         return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
 
     def _position(self, start: int) -> s.Expression | None:
@@ -300,9 +349,10 @@ class PrimaryReader(SimpleReader):
         if self.token.word == ",":
             self.index = start
             return self._call(start)
+        self.note("')'", "','", "'AND'", "'OR'", "'ORDER'", "<predicate>")
         self.expect("IN")
         haystack = self.value()
-        self.expect(")")
+        self.close(")")
         return s.Call(self.span_from(start), "strpos", (haystack, needle))
 
     def _substring(self, start: int) -> s.Expression | None:
@@ -312,6 +362,7 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.take()
         arguments = [self.value()]
+        self.note("')'", "','", "'AND'", "'OR'", "'ORDER'", "<predicate>")
         self.expect("FROM")
         arguments.append(self.value())
         if self.accept("FOR"):
@@ -380,7 +431,7 @@ class PrimaryReader(SimpleReader):
         if not self.at("ORDER"):
             self.fail()
         order_by = self.accept_order_by()
-        self.expect(")")
+        self.close(")")
         condition, window = self._filter(), self._over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         arguments = (value, separator)
@@ -430,7 +481,7 @@ class PrimaryReader(SimpleReader):
         if window is not None:
             return s.Measure(self.span_from(start), name, window)
         if self.undecided and start != self.undecided_primary:
-            self.note("'('", "'->'", "'OVER'", "<string>")
+            self.note_looked(*_BEHIND_NAME)
         return s.Name(name.span, (name,))
 
     def _call(self, start: int) -> s.Expression:
@@ -488,7 +539,7 @@ class PrimaryReader(SimpleReader):
             self.refused(AnalysisError(said, code="INVALID_FUNCTION_ARGUMENT").at(self.span_from(start)))
             self.restart()
             return ()
-        return self.listed()
+        return self.listed(only_name=True)
 
     def _filter(self) -> s.Expression | None:
         if self.token.word != "FILTER" or self.ahead().word != "(":
@@ -497,13 +548,16 @@ class PrimaryReader(SimpleReader):
         self.take()
         self.expect("WHERE")
         condition = self.expression()
-        self.expect(")")
+        self.close(")")
         return condition
 
     def _null_treatment(self) -> str | None:
         if self.token.word in {"IGNORE", "RESPECT"} and self.ahead().word == "NULLS":
             word = self.take().word
             self.take()
+            self.restart()
+            if not self.at("OVER"):
+                self.fail()
             return word
         return None
 
@@ -535,7 +589,9 @@ class PrimaryReader(SimpleReader):
         order_by = self.accept_order_by()
         self.note("'MEASURES'")
         frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
-        self.expect(")")
+        if frame is not None:
+            self.note("'AFTER'", "'DEFINE'", "'INITIAL'", "'PATTERN'", "'SEEK'", "'SUBSET'")
+        self.close(")")
         return s.Window(self.span_from(start), partition_by, order_by, frame, name)
 
     def _frame(self) -> s.Frame:
@@ -553,12 +609,18 @@ class PrimaryReader(SimpleReader):
     def _bound(self) -> s.FrameBound:
         start = self.index
         offset = None
-        if self.accept("UNBOUNDED"):
-            side = self.expect("FOLLOWING", "PRECEDING").word
-        elif self.accept("CURRENT"):
-            side = self.expect("ROW").word
+        word, following = self.token.word, self.ahead().word
+        if self.at("UNBOUNDED", "CURRENT") and following in _BOUNDS[word]:
+            self.take()
+            side = self.take().word
         else:
+            # Neither is a reserved word.
+            is_word = word in _BOUNDS
+            self.undecided += is_word
             offset = self.expression()
+            self.undecided -= is_word
+            if word == "CURRENT" and self.index == start + 1:
+                self.note("'ROW'")
             side = self.expect("FOLLOWING", "PRECEDING").word
         return s.FrameBound(self.span_from(start), side, offset)
 

@@ -34,13 +34,13 @@ class QueryReader(ExpressionReader):
             self.fail()
         return self.query_behind(start, named, recursive=recursive)
 
-    def accept_with(self) -> tuple[tuple[s.NamedQuery, ...], bool]:
-        """Read the named queries of a WITH if it is there, and whether they may be recursive."""
+    def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
+        """Read the named queries of a WITH if it is there, and whether they may be recursive; it may begin a statement."""
         if self.token.word != "WITH":
             return (), False
         self.deeper()
         self.take()
-        self.note("'FUNCTION'", "'SESSION'")
+        self.note("'FUNCTION'", *(("'SESSION'",) if is_statement else ()))
         recursive = self.accept("RECURSIVE") is not None
         named = self._named_queries()
         self.restart()
@@ -73,7 +73,7 @@ class QueryReader(ExpressionReader):
         self.expect("AS")
         self.expect("(")
         query = self.query()
-        self.expect(")")
+        self.close(")")
         return s.NamedQuery(self.span_from(start), name, columns, query)
 
     def _offset(self) -> int | None:
@@ -145,7 +145,7 @@ class QueryReader(ExpressionReader):
         self.deeper()
         query = self._without_with(start + 1)
         self.depth -= 1
-        self.expect(")")
+        self.close(")")
         return query
 
     def _select(self, start: int) -> s.Select:
@@ -375,7 +375,7 @@ class QueryReader(ExpressionReader):
             self.take()
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
@@ -420,7 +420,10 @@ class QueryReader(ExpressionReader):
                 self.take()
             if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
                 self._refuse(f"{self.token.word} as an argument of a table function")
+            self.note("'CAST'", "'DESCRIPTOR'", "'TABLE'")
             arguments.append((parameter, self.expression()))
+            self.restart()
+        self.note("'COPARTITION'")
         self.expect(")")
         self.expect(")")
         return s.TableFunction(self.span_from(start), name, tuple(arguments))
@@ -442,12 +445,12 @@ class QueryReader(ExpressionReader):
         if self.query_follows():
             self.take()
             query = self.query()
-            self.expect(")")
+            self.close(")")
             return s.SubqueryRelation(self.span_from(start), query)
         self.expect("(")
         self.note("<query>")
         relation = self.relation()
-        self.expect(")")
+        self.close(")")
         return relation
 
 

@@ -89,6 +89,9 @@ class Reader:
         self._closing = _closing(self.tokens)
         self._farthest = 0
         self._expected: set[str] = set()
+        self._looked: set[str] = set()
+        self._behind = -1
+        self._left_open: set[str] = set()
         self.undecided = 0
         self.signed_number = -1
         self.undecided_primary = -1
@@ -122,13 +125,28 @@ class Reader:
     def note(self, *labels: str) -> None:
         """Remember that these could stand here."""
         if self.index > self._farthest:
-            self._farthest, self._expected = self.index, set()
+            self._farthest, self._expected, self._looked = self.index, set(), set()
         if self.index == self._farthest:
             self._expected.update(labels)
 
+    def note_looked(self, *labels: str) -> None:
+        """Remember that these could stand here as long as it is not decided how this is to be read."""
+        self.note(*labels)
+        if self.index == self._farthest:
+            self._looked.update(labels)
+
+    def noted(self, label: str) -> bool:
+        """Is this one of what could stand here?"""
+        return self._farthest == self.index and label in self._expected
+
+    def unnote(self, *labels: str) -> None:
+        """Take back that these could stand here."""
+        self._expected.difference_update(labels)
+
     def restart(self) -> None:
         """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
-        self._farthest, self._expected = self.index, set()
+        self._farthest, self._expected, self._looked = self.index, set(), set()
+        self._behind = -1
 
     def give_up(self, index: int) -> None:
         """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
@@ -167,11 +185,33 @@ class Reader:
         """Take the next token, which must be one of these words or symbols."""
         return self.accept(*words) or self.fail()
 
+    def close(self, word: str, *, chosen: bool = True) -> Token:
+        """Take the word that must end a part which could have gone on.
+
+        What cannot follow it is told as Trino tells it, by what could have stood in place of that word; of several in a row the first counts.
+
+        Args:
+            word: the word.
+            chosen: it is clear by now which of several readings holds, and not by this word alone.
+        """
+        start, noted = self.index, self._expected - self._looked if self._farthest == self.index else set()
+        token = self.accept(word) or self._fail(chosen=chosen and not self.undecided)
+        if self._behind == start or noted:
+            if self._behind != start:
+                self._left_open = {*noted, *_labels((word,))}
+            self._behind = self.index
+        return token
+
+    @property
+    def is_behind_closed(self) -> bool:
+        """Was the last token one that `close` has taken?"""
+        return self._behind == self.index
+
     def expect_end(self) -> None:
         """The statement must end here."""
         if self.token.kind is not Kind.END:
             self.note("<EOF>")
-            self.fail()
+            self._fail(chosen=True)
 
     def closing(self, index: int) -> int:
         """The index of the token that closes the parenthesis at this index; that of the end where nothing closes it."""
@@ -292,9 +332,13 @@ class Reader:
 
     def fail(self) -> NoReturn:
         """Raise what Trino says at a token that nothing expects."""
+        self._fail(chosen=False)
+
+    def _fail(self, *, chosen: bool) -> NoReturn:
         token = self.tokens[self._farthest]
         shown = token.text or "<EOF>"
-        message = f"mismatched input '{shown}'. Expecting: {', '.join(sorted(self._expected))}"
+        expected = self._left_open if chosen and self._behind == self._farthest else self._expected
+        message = f"mismatched input '{shown}'. Expecting: {', '.join(sorted(expected))}"
         self.error(message, token.span, self._hint(token))
 
     def _hint(self, token: Token) -> str | None:

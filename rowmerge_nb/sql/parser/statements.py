@@ -168,7 +168,7 @@ class StatementReader(DefinitionReader):
 
     def _query_statement(self) -> st.Statement:
         start = self.index
-        named, recursive = self.accept_with()
+        named, recursive = self.accept_with(is_statement=True)
         if named and self.extended and self.at("MERGE"):
             if recursive:
                 self.index = start
@@ -262,8 +262,7 @@ class StatementReader(DefinitionReader):
                 f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
             )
         self.statement()
-        if self.token.kind is not Kind.END:
-            self.fail()
+        self.expect_end()
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
 
     # -- the session ----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.regexp_groups import EXTENDED, OUTSIDE, Structure, structure
+from rowmerge_nb.sql.functions.regexp_groups import EXTENDED, OUTSIDE, Structure, is_wrong, structure
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -46,6 +46,7 @@ _INSIDE: Final = re.compile(
 )
 _KNOWN_ESCAPES: Final = frozenset("wWdDsStnrfaexucAZzGkpP0123456789")
 """The letters that mean the same behind a backslash in both engines; to Joni others are themselves."""
+_SETS: Final = frozenset("wWdDsS")
 _OCTAL: Final = re.compile("[0-7]{0,2}")
 _HEXADECIMAL: Final = re.compile("[0-9A-Fa-f]{0,2}")
 _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
@@ -122,6 +123,8 @@ class _Reader:
             found = found[:-1]
         self.place += len(found)
         written = found.replace("]", r"\]")
+        # Behind a set or a range Joni has a further range begin with the last character before, or with the first of all.
+        last, before = r"\x00", ""
         while self.place < len(self.pattern):
             if self.pattern[self.place] == "[" and not _is_posix(_INSIDE.match(self.pattern, self.place)):
                 written += self.character_class()
@@ -131,7 +134,16 @@ class _Reader:
             self.place = match.end()
             if match[0] == "]":
                 return f"{written}]"
-            written += _member(match)
+            member = _member(match)
+            if match[0] == "-" and before in {"character", "set"} and not self.pattern.startswith(("]", "[", "&&"), self.place):
+                written += f"{last}-" if before == "set" else "-"
+                before = "range"
+                continue
+            if match["property"] is not None or match["posix"] is not None or (match["escaped"] or "") in _SETS:
+                before = "set"
+            else:
+                last, before = member, "set" if before == "range" else "character"
+            written += member
         return written
 
 
@@ -166,14 +178,12 @@ def _set(name: str) -> str:
 
 def _property(found: str) -> str:
     """A property by its name: Joni knows those of POSIX as all of Unicode, and scripts without ``Is``."""
-    name = found[2:-1]
-    negated = (found[0] == "P") is not name.startswith("^")
-    name = name.removeprefix("^")
+    name, negated = found[2:-1], found[0] == "P"
     known = re.sub(r"[ _-]", "", name).lower()
     if known in _POSIX:
         return _set(f"{'^' if negated else ''}{known}")
     # Those that begin with Is are Java's alone: twice it is none of Java's either.
-    prefix = "" if len(name) <= 2 or re.match("(?i)in|java", name) else "Is"
+    prefix = "" if len(name) <= 2 or re.match(r"(?i)in|java|\^", name) else "Is"
     return rf"\{'P' if negated else 'p'}{{{prefix}{name}}}"
 
 
@@ -196,20 +206,46 @@ def java_pattern(pattern: str) -> str:
     return f"{FLAGS}{WHOLE}(?:{written})" if may_be_empty else f"{FLAGS}{written}"
 
 
-def pattern_text(node: e.Typed, text: str) -> str:
+_CLASS: Final = r"\[\^?+\]?+(?:\\.|[^\[\]\\]|\[(?:\\.|[^\[\]\\])*+\])*+\]"
+_PART: Final = rf"\\Q(?:(?!\\E).)*+\\E|\\[pP]\{{[^}}]*+\}}|\\.|{_CLASS}|."
+"""A part of a pattern within which nothing else begins; classes of characters may have others in them."""
+_OPEN_QUOTATION: Final = r"(?s)(\\Q(?:(?!\\E).)*+)\z"
+_CLOSED_QUOTATION: Final = r"$1\\E"
+_REWRITTEN: Final = (
+    (r"\(\?#(?:\\.|[^)])*+\)", ""),
+    (r"(\(\?[a-zA-Z-]*)[duU]", "$2Z"),
+    (r"\{(?!\d++(?:,\d*+)?\})", r"\\{"),
+    (r"\\([bB])", r"(?U:\\$2)"),
+    (r"\\([pP])\{(?!\^|(?i:in|java))([^}]{3,})\}", r"\\$2{Is$3}"),
+    (rf"\\([pP])\{{Is(?i:({'|'.join(sorted(_POSIX.keys() - {'word'}))}))\}}", r"(?U:\\$2{$3})"),
+    (r"\\v", r"\\x0B"),
+    (r"\\x([0-9A-Fa-f]{0,2})", r"\\x{0$2}"),
+    (r"\\0(?![0-7])", r"\\x00"),
+    (r"\\([a-zA-Z&&[^wWdDsStnrfaexucAZzGkpPbBQEU]])", "$2"),
+)
+"""What is written otherwise of a pattern that is no literal, outside of its classes of characters, one after another: what is sought, and its
+replacement behind ``$1``."""
+
+
+def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
     """Write a pattern in Spark SQL; one that is no literal is turned into Java's row by row, and cannot have the classes of POSIX.
 
     Args:
         node: the pattern.
         text: what it is in Spark SQL.
+        safe: give NULL for a literal that is no pattern.
     """
     if isinstance(node, e.Constant):
+        if safe and node.value is not None and is_wrong(node.value):
+            return "CAST(NULL AS STRING)"
         return text if node.value is None else e.text_literal(java_pattern(node.value))
     # A quotation that nothing ends would take what follows for a part of it.
-    ended = rf"regexp_replace({text}, '(?s)(\\\\Q(?:(?!\\\\E).)*+)\\z', '$1\\\\E')"
-    bounded = rf"regexp_replace({ended}, '(?s)\\G((?:[^\\\\]|\\\\[^bB])*+)(\\\\[bB])', '$1(?U:$2)')"
+    written = f"regexp_replace({text}, {e.text_literal(_OPEN_QUOTATION)}, {e.text_literal(_CLOSED_QUOTATION)})"
+    for sought, replacement in _REWRITTEN:
+        found = rf"(?s)\G((?:(?!{sought})(?:{_PART}))*+){sought}"
+        written = f"regexp_replace({written}, {e.text_literal(found)}, {e.text_literal(f'$1{replacement}')})"
     posix = fail("NOT_SUPPORTED", "'The classes of POSIX in a pattern that is no literal are not supported by this engine'")
-    return f"IF(instr({text}, '[:') > 0, {posix}, concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {bounded}, ')'))"
+    return f"IF(instr({text}, '[:') > 0, {posix}, concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {written}, ')'))"
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------

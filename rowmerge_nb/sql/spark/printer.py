@@ -185,7 +185,7 @@ class _Printer:
                 f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
             )
             return (
-                f"CASE WHEN char_length({mark}) <> 1 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
+                f"CASE WHEN char_length({mark}) <> 1 OR octet_length({mark}) > 3 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
                 f"ELSE {_escaped_pattern(text, mark)} END"
             )
 
@@ -252,7 +252,7 @@ class _Printer:
         texts = self.all(node.arguments)
         if overload.name.startswith("regexp_"):
             pattern = node.arguments[1]
-            texts[1] = pattern_text(pattern, texts[1])
+            texts[1] = pattern_text(pattern, texts[1], safe=self.safe)
             if isinstance(node.arguments[-1], e.Function):
                 assert isinstance(pattern, e.Constant)
                 assert pattern.value is not None

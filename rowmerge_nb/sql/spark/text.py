@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.tree.depth import too_deep
@@ -39,8 +40,9 @@ def once(write: Callable[..., str], *texts: str) -> str:
         if len(written) > _LONGEST:
             raise too_deep()
         return written
-    # Symbols never begin with $, so the parameters hide no column.
-    named = [text if _SIMPLE.fullmatch(text) else f"`${index}`" for index, text in enumerate(texts)]
+    # Symbols never begin with $, so the parameters hide no column; nor must they hide those of another call around this one.
+    free = (f"`${index}`" for index in count() if f"`${index}`" not in written)
+    named = [text if _SIMPLE.fullmatch(text) else next(free) for text in texts]
     body = write(*named)
     for name, text in reversed(list(zip(named, texts, strict=True))):
         if name != text:
