@@ -235,7 +235,11 @@ def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands
     told.styles = all(`#first *`).map((element) => { const found = getComputedStyle(element);
         return Object.fromEntries([["tag", element.tagName], ...Array.from(found).map((name) => [name, found.getPropertyValue(name)])]); });"""
     drawn = [
-        seen(f'<!doctype html><html><head><meta charset="utf-8"></head><body><div id="first">{first}</div>{rest}</body></html>', script, tmp_path)["styles"]
+        seen(
+            f'<!doctype html><html><head><meta charset="utf-8"></head><body><div id="first">{first}</div>{rest}</body></html>',
+            script,
+            tmp_path,
+        )["styles"]
         for first, rest in ((fragment, others), (whole.replace(f"rm {scope}", "rm"), ""))
     ]
     assert len(drawn[0]) > 300

@@ -603,15 +603,16 @@ class QueryAnalyzer(RelationAnalyzer):
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
         for index in sorted(node.grouping.columns) if node.grouping is not None else ():
             if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
-                shown = node.group_by[index].span.of(self.context.text)
+                shown = formatted(node.group_by[index], self.context.text)
                 said = f"GROUP BY expression must be a column reference: {shown}"
                 self.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
         analyzer.site = site
         return keys
 
     def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
-        if isinstance(item, s.Literal) and item.kind == "integer":
-            output = self._numbered(item, outputs, "GROUP BY")
+        place = _position(item)
+        if place is not None:
+            output = self._numbered(place, item, outputs, "GROUP BY")
             value = output.value
             if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
                 analyzer.refuse_not_scalar(output.node)
@@ -627,10 +628,10 @@ class QueryAnalyzer(RelationAnalyzer):
             )
         return value
 
-    def _numbered(self, item: s.Literal, outputs: Sequence[_Output], clause: str) -> _Output:
-        if not 1 <= int(item.value) <= len(outputs):
-            self.context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {item.value} is not in select list", item.span)
-        return outputs[int(item.value) - 1]
+    def _numbered(self, place: int, item: s.Expression, outputs: Sequence[_Output], clause: str) -> _Output:
+        if not 1 <= place <= len(outputs):
+            self.context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {place} is not in select list", item.span)
+        return outputs[place - 1]
 
     def _check_groups(
         self,
@@ -682,8 +683,9 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
-        if isinstance(item, s.Literal) and item.kind == "integer":
-            field = self._numbered(item, outputs, "ORDER BY").field
+        place = _position(item)
+        if place is not None:
+            field = self._numbered(place, item, outputs, "ORDER BY").field
             return e.Column(field.type, field.symbol)
         if isinstance(item, s.Name) and len(item.parts) == 1:
             matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
@@ -708,6 +710,14 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _position(item: s.Expression) -> int | None:
+    """Give the place in the SELECT list that a number in GROUP BY or ORDER BY stands for; one with a minus is a place too, which there is not."""
+    if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Literal):
+        place = _position(item.operand)
+        return None if place is None else -place
+    return int(item.value) if isinstance(item, s.Literal) and item.kind == "integer" else None
 
 
 def _distinct_sets(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> s.GroupingSets:

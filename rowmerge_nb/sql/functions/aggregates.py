@@ -38,8 +38,8 @@ every(boolean) -> boolean | bool_and({0}){rows}
 bitwise_and_agg(bigint) -> bigint | bit_and({0}){rows}
 bitwise_or_agg(bigint) -> bigint | bit_or({0}){rows}
 bitwise_xor_agg(bigint) -> bigint | bit_xor({0}){rows}
-max_by(V, K) V, K:orderable -> V | max_by({0}, {1}){rows}
-min_by(V, K) V, K:orderable -> V | min_by({0}, {1}){rows}
+max_by(V, K) V, K:orderable -> V | get(max_by({0}, {1}, 1){rows}, 0)
+min_by(V, K) V, K:orderable -> V | get(min_by({0}, {1}, 1){rows}, 0)
 max_by(V, K, bigint) V, K:orderable -> array(V) | {greatest}
 min_by(V, K, bigint) V, K:orderable -> array(V) | {smallest}
 stddev(bigint) -> double | sqrt({sample variance})

@@ -216,8 +216,10 @@ FUNCTIONS: Final[dict[str, str]] = {
 CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
 """Which argument must be a constant that is not empty, for the template to mean the same."""
 
-COMPARED_ELEMENTS: Final = frozenset(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))
-"""The functions that compare elements of an array: only of types whose values DuckDB compares as Trino does."""
+COMPARED_ELEMENTS: Final = frozenset(
+    {"element_at(map(K,V), K) K, V", *(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))}
+)
+"""The functions that compare elements of an array, or keys of a map: only of types whose values DuckDB compares as Trino does."""
 
 PATTERN_FUNCTIONS: Final = frozenset(
     {

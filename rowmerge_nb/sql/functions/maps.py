@@ -53,11 +53,11 @@ def grouped(entries: str, value: str) -> str:
 FRAGMENTS: Final = {
     "values of entries": grouped("transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES),
     "equal keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
     ),
     "entry keys": "transform({0}, e -> e.field0)",
     "equal entry keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($(filter(transform($0, e -> e.field0), "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter(transform($0, e -> e.field0), "
         "(k, i) -> array_position(transform($0, e -> e.field0), k) <= i)[0])) are not allowed}"
     ),
 }

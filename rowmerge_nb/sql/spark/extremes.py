@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["EXTREMES", "extreme", "extreme_element", "greater", "ordered_list", "sorted_array"]
 
 EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
+"""Where keys are equal, Trino takes the first row, as Spark does where it is asked for one of the greatest; asked for the greatest it takes the last."""
 
 
 def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str, fail: Callable[..., str]) -> str:
@@ -36,7 +37,7 @@ def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str,
     if name.startswith("max"):
         # NaN is the least that there is for Trino's max, and the greatest for Spark.
         lowest = _nan_lowest(compares, key)
-        written = written if lowest == compares else f"max_by({texts[0]}, {lowest}){rows}"
+        written = written if lowest == compares else f"get(max_by({texts[0]}, {lowest}, 1){rows}, 0)"
     if key.base not in {"array", "row"}:
         return written
     what = key.base.upper()
