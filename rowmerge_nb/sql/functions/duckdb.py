@@ -196,7 +196,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "array_sort(array(E)) E:orderable": "list_sort({0}, 'ASC', 'NULLS LAST')",
     "array_max(array(T)) T:orderable": f"CASE WHEN NOT {_HAS_NULL} THEN list_max({{0}}) END",
     "array_min(array(T)) T:orderable": f"CASE WHEN NOT {_HAS_NULL} THEN list_min({{0}}) END",
-    "array_join(array(varchar), varchar)": f"CASE WHEN {_BOTH} THEN array_to_string({{0}}, {{1}}) END",
+    "array_join(array(varchar), varchar)": f"CASE WHEN {_BOTH} THEN coalesce(array_to_string({{0}}, {{1}}), '') END",
     "reverse(array(E)) E": "list_reverse({0})",
     "slice(array(E), bigint, bigint) E": (
         "CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN "

@@ -111,9 +111,10 @@ def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
     if key == UNKNOWN:
         # Both are empty.
         return f"IF({left} IS NULL OR {right} IS NULL, NULL, true)"
-    same = compared("=", f"try_element_at({left}, k)", f"try_element_at({right}, k)", value, fail)
-    pair = f"IF({has_key(right, 'k', key, fail)}, {same}, false)"
-    same_keys = f"forall(transform(map_keys({left}), k -> {pair}), z -> z)"
+    # A value may be NULL itself, so that it comes in a struct; NULL is where the key is missing.
+    others = f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v', try_element_at({right}, k)), NULL))"
+    same = compared("=", "x", "y.v", value, fail)
+    same_keys = f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z -> z)"
     return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
 
 

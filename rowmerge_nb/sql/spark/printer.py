@@ -266,8 +266,6 @@ class _Printer:
         if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
             kind = node.arguments[1].type
             return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
-        if overload.name == "map" and texts:
-            texts[0] = certain_keys(texts[0], node.type.parameters[0], self.failure, shown)
         if overload.name == "element_at" and any(map(is_float, parts_of(node.arguments[1].type))):
             kind = node.arguments[1].type
             return once(
@@ -292,6 +290,8 @@ class _Printer:
                 return spark_type(kind)
             if name == "absolute":
                 return absolute(texts[0], kind)
+            if name == "certain keys":
+                return certain_keys(texts[0], kind.parameters[0], self.failure, shown)
             if name in {"rows", "distinct"}:
                 return rows if name == "rows" else distinct
             if name.startswith("fail:"):
@@ -412,7 +412,7 @@ def _over_set(node: e.Aggregate, text: str, over: str) -> str:
 
 _INTERVAL_UNITS: Final = {INTERVAL_DAY: "SECOND", INTERVAL_YEAR: "MONTH"}
 _RANKING: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
-_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
+_MARK: Final = re.compile(r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
 
 
 def _message(template: str, texts: list[str], kind: Type) -> list[str]:
