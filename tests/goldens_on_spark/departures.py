@@ -54,7 +54,8 @@ and {others} others.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX (NOT_SUPPORTED), and are read as Java's
   where classes of characters hold more than characters. `TRY` lets the error of a wrong pattern through where that is no constant. `date_add` beyond the range of its type fails with another code.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
-  takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row. NULL or NaN inside of a map's key is taken, an error on Trino. `MAP() = MAP()` fails. Two decimals are
+  takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
+  `IS DISTINCT FROM` takes NaN as the key of two maps for the same. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
   give 0.0. `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has

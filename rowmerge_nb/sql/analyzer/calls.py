@@ -175,6 +175,7 @@ class CallAnalyzer:
     def _call(self, node: s.Call) -> e.Typed:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _FORMS):
             self._arguments(replace(node, qualifier=()))
+            self._no_distinct(node)
             said = f"Function '{'.'.join((*node.qualifier, node.name))}' not registered"
             hint = "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it."
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint)
@@ -187,9 +188,7 @@ class CallAnalyzer:
             return self._windowed(node)
         if f.is_aggregate(node.name):
             return self._aggregate(node)
-        if node.distinct:
-            said = "DISTINCT is not supported for non-aggregation functions"
-            self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
+        self._no_distinct(node)
         if node.filter is not None or node.order_by:
             return self._not_aggregate(node)
         if f.is_window(node.name):
@@ -200,6 +199,11 @@ class CallAnalyzer:
             self._no_window(node)
             self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.error_span)
         return self.function(node.name, self._arguments(node), node)
+
+    def _no_distinct(self, node: s.Call) -> None:
+        if node.distinct:
+            said = "DISTINCT is not supported for non-aggregation functions"
+            self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
 
     @property
     def inside_aggregate(self) -> bool:

@@ -47,7 +47,7 @@ def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[O
     keys = tuple(_key(item, analyzer, outputs) for item in node.group_by)
     for index in sorted(node.grouping.columns) if node.grouping is not None else ():
         if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
-            shown = node.group_by[index].span.of(analyzer.context.text)
+            shown = formatted(node.group_by[index], analyzer.context.text)
             said = f"GROUP BY expression must be a column reference: {shown}"
             analyzer.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
     analyzer.site = site
@@ -105,8 +105,8 @@ def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], key
 
 
 def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
-    if isinstance(item, s.Literal) and item.kind == "integer":
-        output = numbered_output(analyzer.context, item, outputs, "GROUP BY")
+    output = numbered_output(analyzer.context, item, outputs, "GROUP BY")
+    if output is not None:
         value = output.value
         if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
             analyzer.refuse_not_scalar(output.node)

@@ -542,9 +542,9 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
-        if isinstance(item, s.Literal) and item.kind == "integer":
-            field = numbered_output(self.context, item, outputs, "ORDER BY").field
-            return e.Column(field.type, field.symbol)
+        output = numbered_output(self.context, item, outputs, "ORDER BY")
+        if output is not None:
+            return e.Column(output.field.type, output.field.symbol)
         if isinstance(item, s.Name) and len(item.parts) == 1:
             matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
             if len(matching) > 1:

@@ -90,15 +90,24 @@ def expanded(context: Context, item: s.AllColumns, relation: RelationResult | No
     return fields
 
 
-def numbered_output(context: Context, item: s.Literal, outputs: Sequence[Output], clause: str) -> Output:
-    """Give the column that a number in GROUP BY or ORDER BY means.
+def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Output], clause: str) -> Output | None:
+    """Give the column that a number in GROUP BY or ORDER BY means; None for what is no number.
 
     Raises:
         AnalysisError: INVALID_COLUMN_REFERENCE, there is no such column.
     """
-    if not 1 <= int(item.value) <= len(outputs):
-        context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {item.value} is not in select list", item.span)
-    return outputs[int(item.value) - 1]
+    place = _place(item)
+    if place is not None and not 1 <= place <= len(outputs):
+        context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {place} is not in select list", item.span)
+    return None if place is None else outputs[place - 1]
+
+
+def _place(item: s.Expression) -> int | None:
+    """Give the number that an expression is; with a minus before it, it is one too."""
+    if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Literal):
+        place = _place(item.operand)
+        return None if place is None else -place
+    return int(item.value) if isinstance(item, s.Literal) and item.kind == "integer" else None
 
 
 def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:

@@ -372,7 +372,10 @@ class _Printer:
         return row_text(self.all(node.arguments), node.type)
 
     def subscript(self, node: e.Apply) -> str:
-        return subscript_text(self.all(node.arguments), node.arguments[0].type, self.failure)
+        kind = node.arguments[0].type
+        if kind.base == "map":
+            _check_compared(kind.parameters[0], "subscript", floats=False)
+        return subscript_text(self.all(node.arguments), kind, self.failure)
 
     def field(self, node: e.Apply) -> str:
         return f"struct_extract_at({self.text(node.arguments[0])}, {node.detail + 1})"

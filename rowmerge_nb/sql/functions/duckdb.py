@@ -196,7 +196,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "array_sort(array(E)) E:orderable": "list_sort({0}, 'ASC', 'NULLS LAST')",
     "array_max(array(T)) T:orderable": f"CASE WHEN NOT {_HAS_NULL} THEN list_max({{0}}) END",
     "array_min(array(T)) T:orderable": f"CASE WHEN NOT {_HAS_NULL} THEN list_min({{0}}) END",
-    "array_join(array(varchar), varchar)": f"CASE WHEN {_BOTH} THEN array_to_string({{0}}, {{1}}) END",
+    "array_join(array(varchar), varchar)": f"CASE WHEN {_BOTH} THEN coalesce(array_to_string({{0}}, {{1}}), '') END",
     "reverse(array(E)) E": "list_reverse({0})",
     "slice(array(E), bigint, bigint) E": (
         "CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN "
@@ -216,8 +216,10 @@ FUNCTIONS: Final[dict[str, str]] = {
 CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
 """Which argument must be a constant that is not empty, for the template to mean the same."""
 
-COMPARED_ELEMENTS: Final = frozenset(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))
-"""The functions that compare elements of an array: only of types whose values DuckDB compares as Trino does."""
+COMPARED_ELEMENTS: Final = frozenset(
+    {"element_at(map(K,V), K) K, V", *(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))}
+)
+"""The functions that compare elements of an array, or keys of a map: only of types whose values DuckDB compares as Trino does."""
 
 PATTERN_FUNCTIONS: Final = frozenset(
     {

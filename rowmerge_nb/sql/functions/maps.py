@@ -9,7 +9,7 @@ __all__ = ["ALL_VALUES", "COUNT", "FIRST_VALUE", "FRAGMENTS", "ROWS", "grouped"]
 ROWS: Final = r"""
 cardinality(map(K,V)) K, V -> bigint | CAST(size({0}) AS BIGINT)
 element_at(map(K,V), K) K, V -> V | try_element_at({0}, {1})
-map(array(K), array(V)) K:comparable, V -> map(K,V) | CASE WHEN size({0}) <> size({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Key and value arrays must be the same length} WHEN exists({0}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size(array_distinct({0})) < size({0}) THEN {equal keys} ELSE map_from_arrays({0}, {1}) END
+map(array(K), array(V)) K:comparable, V -> map(K,V) | CASE WHEN size({0}) <> size({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Key and value arrays must be the same length} WHEN exists({0}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size(array_distinct({certain keys})) < size({0}) THEN {equal keys} ELSE map_from_arrays({0}, {1}) END
 map() -> map(unknown,unknown) | map()
 map_entries(map(K,V)) K, V -> array(row(K,V)) | transform(map_entries({0}), e -> named_struct('field0', e.key, 'field1', e.value))
 map_from_entries(array(row(K,V))) K:comparable, V -> map(K,V) | CASE WHEN exists({0}, e -> e IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map entry cannot be null} WHEN exists({entry keys}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size(array_distinct({entry keys})) < size({0}) THEN {equal entry keys} ELSE map_from_entries({0}) END
@@ -53,11 +53,11 @@ def grouped(entries: str, value: str) -> str:
 FRAGMENTS: Final = {
     "values of entries": grouped("transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES),
     "equal keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"
     ),
     "entry keys": "transform({0}, e -> e.field0)",
     "equal entry keys": (
-        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($(filter(transform($0, e -> e.field0), "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter(transform($0, e -> e.field0), "
         "(k, i) -> array_position(transform($0, e -> e.field0), k) <= i)[0])) are not allowed}"
     ),
 }

@@ -106,9 +106,10 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _reaches(kind: Type, target: Type) -> bool:
-    """Does a type coerce to another? A lambda's does where what it gives does."""
+    """Does a type coerce to another? A lambda's does where what it gives does, but for NULL without a type."""
     if kind.base == "function" and kind.parameters and target.parameters:
-        return can_coerce(kind.parameters[-1], target.parameters[-1])
+        given, wanted = kind.parameters[-1], target.parameters[-1]
+        return can_coerce(given, wanted) and (given != UNKNOWN or wanted == UNKNOWN)
     return can_coerce(kind, target)
 
 

@@ -63,8 +63,10 @@ def read_type(name: s.TypeName) -> Type:
     # Loaded here: types are of Arrow, which completion of a first cell need not wait for.
     from rowmerge_nb.spi.types import parse_type
 
+    # Names of fields are small, but for those in quotes.
+    text = re.sub(r'"(?:[^"]|"")*"|[^"]+', lambda part: part[0] if part[0].startswith('"') else part[0].lower(), name.text)
     try:
-        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
+        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
     except ValueError as error:
         code, message = "TYPE_MISMATCH", f"Unknown type: {_shown_type(name.text)}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)

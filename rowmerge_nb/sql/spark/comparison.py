@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import has_map, is_float
+from rowmerge_nb.sql.typed.types import has_map, is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["SOUGHT", "compared", "distinct", "ordered", "sought"]
+__all__ = ["SOUGHT", "certain_keys", "compared", "distinct", "has_key", "ordered", "sought"]
 
 _NESTED: Final = frozenset({"array", "map", "row"})
 
@@ -106,10 +107,52 @@ def _then(order: str, rest: str) -> str:
 
 
 def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
-    same = compared("=", f"try_element_at({left}, k)", f"try_element_at({right}, k)", kind.parameters[1], fail)
-    pair = f"IF(map_contains_key({right}, k), {same}, false)"
-    same_keys = f"forall(transform(map_keys({left}), k -> {pair}), z -> z)"
+    key, value = kind.parameters
+    if key == UNKNOWN:
+        # Both are empty.
+        return f"IF({left} IS NULL OR {right} IS NULL, NULL, true)"
+    # A value may be NULL itself, so that it comes in a struct; NULL is where the key is missing.
+    others = f"transform(map_keys({left}), k -> IF({has_key(right, 'k', key, fail)}, named_struct('v', try_element_at({right}, k)), NULL))"
+    same = compared("=", "x", "y.v", value, fail)
+    same_keys = f"forall(zip_with(map_values({left}), {others}, (x, y) -> IF(y IS NULL, false, {same})), z -> z)"
     return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
+
+
+def has_key(text: str, key: str, kind: Type, fail: Callable[..., str]) -> str:
+    """Write whether a map has a key; one with NaN in it is found nowhere."""
+    there = f"map_contains_key({text}, {key})"
+    return f"({there} AND {compared('=', key, key, kind, fail)})" if any(map(is_float, parts_of(kind))) else there
+
+
+def certain_keys(keys: str, kind: Type, fail: Callable[..., str], shown: Callable[[str, Type], str]) -> str:
+    """Write the keys that MAP is given, of which one with a NULL in it is an error.
+
+    Args:
+        keys: their array.
+        kind: their type.
+        fail: writes a failure.
+        shown: writes a key as it is told in a failure.
+    """
+    unknown = _with_null("k", kind)
+    if unknown is None:
+        return keys
+    message = fail("INVALID_FUNCTION_ARGUMENT", "'map key cannot be indeterminate: '", shown("k", kind))
+    return f"transform({keys}, k -> IF(k IS NOT NULL AND ({unknown}), {message}, k))"
+
+
+def _with_null(text: str, kind: Type) -> str | None:
+    """Write whether a value that is not NULL has a NULL in it; None where it cannot."""
+
+    def holes(part: str, kind: Type) -> str:
+        inner = _with_null(part, kind)
+        return f"{part} IS NULL" if inner is None else f"{part} IS NULL OR {inner}"
+
+    if kind.base == "row":
+        return " OR ".join(holes(field, part) for field, _, part in _fields(text, text, kind))
+    if kind.base in {"array", "map"}:
+        elements = text if kind.base == "array" else f"map_values({text})"
+        return f"exists({elements}, x -> {holes('x', kind.parameters[-1])})"
+    return None
 
 
 SOUGHT: Final = frozenset({"contains", "array_position", "array_remove"})

@@ -49,20 +49,22 @@ def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str,
 
 
 def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callable[..., str]) -> str:
-    """The so many greatest or least, in their order; NULL where there is none."""
+    """The so many greatest or least, in their order, equal ones as the rows come; NULL where there is none."""
     *_, compares, count = texts
     ascending = name.startswith("min")
     kept = f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v', {texts[0]})"
-    listed = f"sort_array(collect_list(IF({compares} IS NULL, NULL, {kept})){rows}, {str(ascending).lower()})"
+    listed = f"collect_list(IF({compares} IS NULL, NULL, {kept})){rows}"
+    places = f"transform({_LIST}, (e, i) -> named_struct('k', e.k, 'i', {'' if ascending else '-'}i))"
+    values = f"transform(sort_array({places}, {str(ascending).lower()}), p -> get({_LIST}, abs(p.i)).v)"
     wanted = f"any_value({count}){rows}"
-    said = "third argument of max_by/min_by" if name.endswith("_by") else "second argument of max_n/min_n"
+    said = f"third argument of {name}" if name.endswith("_by") else f"second argument of {name}_n"
     few = "must be a positive integer" if name.endswith("_by") else "must be positive"
     code = "INVALID_FUNCTION_ARGUMENT"
     low = fail(code, f"'{said} {few}'")
     far = fail(code, f"'{said} must be less than or equal to 10000; found '", f"CAST({wanted} AS STRING)")
     return (
         f"CASE WHEN {wanted} <= 0 THEN {low} WHEN {wanted} > 10000 THEN {far} "
-        f"WHEN count({compares}){rows} > 0 THEN transform(slice({listed}, 1, CAST({wanted} AS INT)), l -> l.v) END"
+        f"WHEN count({compares}){rows} > 0 THEN slice(transform(array({listed}), {_LIST} -> {values})[0], 1, CAST({wanted} AS INT)) END"
     )
 
 
@@ -101,6 +103,7 @@ def greater(name: str, left: str, right: str, kind: Type, fail: Callable[..., st
     return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
 
 
+_LIST = quote("$list")
 _FOUND, _NEXT = quote("$found"), quote("$next")
 
 

@@ -8,13 +8,13 @@ from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.json import LITERAL
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation
-from rowmerge_nb.sql.spark.casts.casts import cast, store
+from rowmerge_nb.sql.spark.casts.casts import cast, shown, store
 from rowmerge_nb.sql.spark.casts.moments import zoned_value
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
-from rowmerge_nb.sql.spark.comparison import SOUGHT, compared, distinct, sought
+from rowmerge_nb.sql.spark.comparison import SOUGHT, certain_keys, compared, distinct, has_key, sought
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
 from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, greater, ordered_list, sorted_array
 from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
@@ -25,7 +25,7 @@ from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, wit
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, spark_type
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, parts_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,8 +223,10 @@ class _Printer:
     def subscript(self, node: e.Apply) -> str:
         base, index = self.all(node.arguments)
         if node.arguments[0].type.base == "map":
-            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map: '", f"CAST({index} AS STRING)")
-            there = f"map_contains_key({base}, {index})"
+            kind = node.arguments[1].type
+            told = () if kind.base in {"array", "map", "row", "varbinary"} else ("': '", cast(index, kind, VARCHAR))
+            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map'", *told)
+            there = has_key(base, index, kind, self.failure)
             return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {there} THEN try_element_at({base}, {index}) ELSE {missing} END"
         zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
         negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
@@ -264,6 +266,11 @@ class _Printer:
         if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
             kind = node.arguments[1].type
             return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
+        if overload.name == "element_at" and any(map(is_float, parts_of(node.arguments[1].type))):
+            kind = node.arguments[1].type
+            return once(
+                lambda base, key: f"IF({has_key(base, key, kind, self.failure)}, try_element_at({base}, {key}), NULL)", *texts
+            )
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
         template = _null_first(overload, node.arguments)
@@ -283,11 +290,13 @@ class _Printer:
                 return spark_type(kind)
             if name == "absolute":
                 return absolute(texts[0], kind)
+            if name == "certain keys":
+                return certain_keys(texts[0], kind.parameters[0], self.failure, shown)
             if name in {"rows", "distinct"}:
                 return rows if name == "rows" else distinct
             if name.startswith("fail:"):
                 _, code, message = name.split(":", 2)
-                return self.failure(code, *_message(message, texts))
+                return self.failure(code, *_message(message, texts, kind))
             if name.startswith("int:"):
                 return _as_int(texts[int(name[4:])])
             if name.startswith("divisor:"):
@@ -403,11 +412,14 @@ def _over_set(node: e.Aggregate, text: str, over: str) -> str:
 
 _INTERVAL_UNITS: Final = {INTERVAL_DAY: "SECOND", INTERVAL_YEAR: "MONTH"}
 _RANKING: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
-_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
+_MARK: Final = re.compile(r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
 
 
-def _message(template: str, texts: list[str]) -> list[str]:
-    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
+def _message(template: str, texts: list[str], kind: Type) -> list[str]:
+    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, ``$key(...)`` the same of a map's key.
+
+    The rest is plain.
+    """
     parts: list[str] = []
     plain = ""
     offset = 0
@@ -418,11 +430,14 @@ def _message(template: str, texts: list[str]) -> list[str]:
             offset = end
             continue
         inner = template[end]
-        if inner == "(":
-            end = _closing(template, end)
-            inner = template[offset + 2 : end]
+        is_key = template.startswith("key(", end)
+        if inner == "(" or is_key:
+            opening = template.index("(", end)
+            end = _closing(template, opening)
+            inner = template[opening + 1 : end]
         sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
-        parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
+        value = once(lambda key: shown(key, kind.parameters[0]), sql) if is_key else f"CAST({sql} AS STRING)"
+        parts += [*([e.text_literal(plain)] if plain else []), value]
         plain, offset = "", end + 1
     return [*parts, *([e.text_literal(plain)] if plain else [])]
 

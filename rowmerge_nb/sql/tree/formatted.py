@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -26,6 +26,9 @@ def formatted(node: s.Expression, text: str) -> str:
     "(((nationkey < 100) AND (NOT (regionkey BETWEEN 1 AND DECIMAL '2.5'))) OR ((lower(name) LIKE 'a%') AND (id IN (1, 2))))"
     """
     return _Formatter(text).write(node)
+
+
+_KEYWORDS: Final = frozenset({"coalesce", "nullif", "if", "try"})
 
 
 class _Formatter:
@@ -91,7 +94,9 @@ class _Formatter:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.Call) -> str:
-        """Give a function's name as it was written; of what an operator stands for, the function's."""
+        """Give a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
+        if node.name in _KEYWORDS and not node.qualifier:
+            return node.name.upper()
         return node.name if node.operator_span is not None else self.text[node.span.start :].split("(", 1)[0].strip()
 
     @staticmethod

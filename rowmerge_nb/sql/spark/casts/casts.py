@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.spark.casts import json as casts_json
 from rowmerge_nb.sql.spark.casts import moments as casts_moments
 from rowmerge_nb.sql.spark.casts import text as casts_text
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.spark.casts.text import Writer
 
-__all__ = ["cast", "store"]
+__all__ = ["cast", "shown", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
@@ -278,6 +278,26 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
         for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)
     ]
     return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
+def shown(text: str, kind: Type) -> str:
+    """Write a value as errors show it, with the brackets of Java's collections."""
+    if kind.base == "array":
+        return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', kind.parameters[0])}), ', '), ']')"
+    if kind.base == "row":
+        fields = (_shown_part(f"{text}.{quote(n)}", part) for n, part in zip(_field_names(kind), kind.parameters, strict=True))
+        return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
+    if kind.base == "map":
+        key, value = shown("e.key", kind.parameters[0]), _shown_part("e.value", kind.parameters[1])
+        return f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=', {value})), ', '), '}}')"
+    if kind.base == "varbinary":
+        return f"base64({text})"
+    plain = is_float(kind) or kind.base not in {*_NUMBERS, *_MOMENTS, "time", "interval day to second", "interval year to month"}
+    return f"CAST({text} AS STRING)" if plain else cast(text, kind, VARCHAR)
+
+
+def _shown_part(text: str, kind: Type) -> str:
+    return "'null'" if kind == UNKNOWN else f"coalesce({shown(text, kind)}, 'null')"
 
 
 # -- assignment -------------------------------------------------------------------------------------------------------

@@ -151,6 +151,10 @@ def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], s
     row, listed = (f"named_struct({', '.join(parts)})" for parts in (members, elements))
     if safe:
         row, listed = f"IF({' OR '.join(lost_members)}, NULL, {row})", f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
+    names = ", ".join(text_literal((name or "").lower()) for name in kind.fields)
+    twice = f"filter(array({names}), f -> size(filter(map_keys(m), k -> lower(k) = f)) > 1)"
+    said = (text_literal(f"Cannot cast to {kind}. Duplicate field: "), f"get({twice}, 0)")
+    row = f"IF(size({twice}) > 0, {'NULL' if safe else fail('INVALID_CAST_ARGUMENT', *said)}, {row})"
     named = f"transform(array({as_map}), m -> {row})[0]" if all(kind.fields) else message
     listed = f"transform(array({as_array}), a -> IF(size(a) = {len(elements)}, {listed}, {message}))[0]"
     return (
