@@ -61,6 +61,10 @@ _CODES: Final = {
     "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
     "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
     "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
+    "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
+        "NOT_SUPPORTED",
+        "A row with two fields of one name is not supported by this engine",
+    ),
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
 
