@@ -61,12 +61,24 @@ _CODES: Final = {
     "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
     "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
     "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
-    "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
-        "NOT_SUPPORTED",
-        "A row with two fields of one name is not supported by this engine",
-    ),
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
+
+_NOT_IN_SPARK: Final = {
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION": (
+        "A subquery cannot be an argument here: Spark has none inside of functions that work element by element",
+        "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
+    ),
+    "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE": (
+        "A subquery that reads a map of a query around it is not supported by this engine: Spark has none",
+        "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one.",
+    ),
+    "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
+        "A row with two fields of one name is not supported by this engine: Arrow has none",
+        "CAST it to a row whose fields have a name each; names that are not in quotes are the same in capitals and in small letters.",
+    ),
+}
+"""What Trino has and Spark or Arrow has not, by Spark's condition: what is said of it, and what can be done."""
 
 _OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|MAP_TYPE_INPUT")
 """Conditions of Spark's that only a map can bring about, since the analyzer refuses all else that has no order."""
@@ -148,14 +160,9 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         return _with_cause(problem_of(text), error)
     if (unfit := _unfit_worker(text)) is not None:
         return _with_cause(unfit, error)
-    if "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION" in text:
-        message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
-        hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
-        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
-    if "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE" in text:
-        message = "A subquery that reads a map of a query around it is not supported by this engine: Spark has none"
-        hint = "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one."
-        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+    for condition, (message, hint) in _NOT_IN_SPARK.items():
+        if condition in text:
+            return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
     if _TOO_DEEP.search(text):
         message = (
             "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"

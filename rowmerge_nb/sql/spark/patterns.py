@@ -225,6 +225,8 @@ _REWRITTEN: Final = (
 )
 """What is written otherwise of a pattern that is no literal, outside of its classes of characters, one after another: what is sought, and its
 replacement behind ``$1``."""
+_ANY_REWRITTEN: Final = "(?s)" + "|".join([r"\\Q", *(sought for sought, _ in _REWRITTEN)])
+"""Most patterns have none of it: looking once spares looking for each."""
 
 
 def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
@@ -244,6 +246,7 @@ def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
     for sought, replacement in _REWRITTEN:
         found = rf"(?s)\G((?:(?!{sought})(?:{_PART}))*+){sought}"
         written = f"regexp_replace({written}, {e.text_literal(found)}, {e.text_literal(f'$1{replacement}')})"
+    written = f"IF({text} RLIKE {e.text_literal(_ANY_REWRITTEN)}, {written}, {text})"
     posix = fail("NOT_SUPPORTED", "'The classes of POSIX in a pattern that is no literal are not supported by this engine'")
     return f"IF(instr({text}, '[:') > 0, {posix}, concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {written}, ')'))"
 
