@@ -9,8 +9,8 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.engine.statements import statement
-from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
+from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.trace.nodes import JoinFacts, JoinType, ScanFacts

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.updatable import plan_updatable
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation

@@ -36,7 +36,7 @@ from rowmerge_nb.errors import (
     error_text,
 )
 from rowmerge_nb.names import did_you_mean
-from rowmerge_nb.plan.explained import explained_plan
+from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,

@@ -35,8 +35,8 @@ from rowmerge_nb.engine.statements.recording import recording_of
 from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.known_rows import known_rows
+from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import chain, is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.sql.analyzer.analysis import Notice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.plan.queries import (
+from rowmerge_nb.plan.query.nodes import (
     Aggregation,
     Correlated,
     Cut,
@@ -14,7 +14,6 @@ from rowmerge_nb.plan.queries import (
     JoinedRows,
     Projected,
     QueryNode,
-    QueryPlanner,
     Scan,
     SemiJoined,
     SetOperation,
@@ -22,10 +21,9 @@ from rowmerge_nb.plan.queries import (
     UnnestedRows,
     ValueRows,
     WindowRows,
-    both,
     projection,
-    split_condition,
 )
+from rowmerge_nb.plan.query.planner import QueryPlanner, both, split_condition
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import (
     Column,

@@ -7,7 +7,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.expressions import printed, printed_order, printed_window
-from rowmerge_nb.plan.queries import (
+from rowmerge_nb.plan.query.nodes import (
     Aggregation,
     Correlated,
     Cut,
@@ -31,7 +31,7 @@ from rowmerge_nb.sql.typed.expressions import Aggregate, Column
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.plan.queries import QueryNode
+    from rowmerge_nb.plan.query.nodes import QueryNode
 
 __all__ = ["SINGLE", "SOURCE", "Spread", "query_steps", "single"]
 

@@ -1,0 +1,440 @@
+"""Plans as plain records.
+
+`describe` turns a plan into `NodeRecord` entries: what reports draw and what a saved trace keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import TYPE_CHECKING, TypeAlias
+
+from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    CaseBranch,
+    CheckConstraints,
+    DeleteProject,
+    DuplicateCheck,
+    Exchange,
+    Filter,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    MergeWriter,
+    Output,
+    PlanNode,
+    Project,
+    SearchedCase,
+    SemiJoin,
+    Source,
+    TableFinish,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.plan.query.nodes import ValueRows
+from rowmerge_nb.plan.query.rules import planned_source
+from rowmerge_nb.plan.query.steps import query_steps
+from rowmerge_nb.plan.rules import join_of
+from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed.domains import described
+from rowmerge_nb.sql.typed.expressions import Column
+from rowmerge_nb.trace.nodes import (
+    BranchRecord,
+    ExchangeFacts,
+    JoinFacts,
+    JoinType,
+    MarkDistinctFacts,
+    NodeFacts,
+    NodeRecord,
+    ProcessorFacts,
+    ProjectFacts,
+    QueryFacts,
+    QueryStep,
+    ScanFacts,
+    WriterFacts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rowmerge_nb.plan.query.nodes import QueryNode
+    from rowmerge_nb.plan.steps import Step
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+    from rowmerge_nb.words import KnownRows
+
+Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
+
+__all__ = ["describe", "descriptor_of", "record_of", "source_query"]
+
+
+def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
+    """Turn a plan into records, the root first, depth first.
+
+    Args:
+        plan: the plan.
+        would: of a plan that is not run: per id of a node the rows that would come out of it, as far as they are known.
+    """
+    known = would or {}
+    return (record_of(plan, known.get(plan.id)), *(inner for source in plan.sources for inner in describe(source, known)))
+
+
+def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
+    """Turn one node into a record; of a plan that is not run with the rows that would come out of it."""
+    return NodeRecord(
+        id=plan.id,
+        kind=type(plan).__name__,
+        name=plan.name,
+        arguments=_arguments(plan),
+        details=_details(plan),
+        layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
+        sources=tuple(source.id for source in plan.sources),
+        meaning=_meaning(plan),
+        branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
+        facts=_facts(plan),
+        trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
+        would=would,
+    )
+
+
+def _branch(branch: CaseBranch) -> BranchRecord:
+    return BranchRecord(
+        number=branch.number,
+        operation=branch.operation,
+        matched=branch.matched,
+        condition=branch.condition,
+        values=branch.values,
+        present=branch.present,
+        by_source=branch.by_source,
+        assigned=branch.assigned,
+    )
+
+
+def _meaning(plan: PlanNode) -> str:
+    if isinstance(plan, Join) and plan.type is JoinType.FULL:
+        return _FULL_MEANING
+    return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
+
+
+@singledispatch
+def _arguments(_: PlanNode) -> str:
+    """Give what stands behind a node's name, for readers."""
+    return ""
+
+
+@_arguments.register
+def _(node: TableScan) -> str:
+    named = node.table.shown(node.table.display)
+    return f"{named} {node.alias}" if node.alias and node.alias != node.table.display else named
+
+
+@_arguments.register
+def _(node: Source) -> str:
+    return " ".join(node.text.split())
+
+
+@_arguments.register
+def _(node: AssignUniqueId) -> str:
+    return node.symbol.name
+
+
+@_arguments.register
+def _(node: Project) -> str:
+    return ", ".join(f"{a.symbol.name} := {a.text}" for a in node.assignments if a.symbol.name != HASH)
+
+
+@_arguments.register(Filter)
+@_arguments.register(Join)
+def _(node: Filter | Join) -> str:
+    return node.text
+
+
+@_arguments.register
+def _(node: SemiJoin) -> str:
+    pairs = ((print_spark(replace(side, origin=None)) for side in pair) for pair in node.keys)
+    return ", ".join(f"{target} = {source}" for target, source in pairs).replace("`", "")
+
+
+@_arguments.register
+def _(_: DeleteProject) -> str:
+    return f"{OPERATION} := {int(Operation.DELETE)}"
+
+
+@_arguments.register
+def _(node: MarkDistinct) -> str:
+    return f"({', '.join(key.name for key in node.keys)})"
+
+
+@_arguments.register
+def _(node: DuplicateCheck) -> str:
+    return "is_distinct" if node.rule == RepeatedMatches.TRINO else "at most one acting source row per target row"
+
+
+@_arguments.register
+def _(node: CheckConstraints) -> str:
+    return " AND ".join(check.text for check in node.checks)
+
+
+@_arguments.register
+def _(node: MergeProcessor) -> str:
+    return node.paradigm.name
+
+
+@_arguments.register
+def _(node: Exchange) -> str:
+    return node.text
+
+
+@_arguments.register(MergeWriter)
+@_arguments.register(DeleteRows)
+def _(node: MergeWriter | DeleteRows) -> str:
+    return node.table.display
+
+
+@_arguments.register
+def _(node: UpdateRows) -> str:
+    return f"{node.table.display} ({', '.join(column.name for column in node.columns)})"
+
+
+@_arguments.register
+def _(node: QueryJoin) -> str:
+    return f"{node.symbol.name}: {_QUERY_WORDS[node.query.kind]}"
+
+
+@_arguments.register(TableWriter)
+@_arguments.register(TableFinish)
+def _(node: TableWriter | TableFinish) -> str:
+    return node.table
+
+
+@singledispatch
+def descriptor_of(_: PlanNode) -> Descriptor:
+    """Give a node's arguments as Trino prints them, by their names; a whole text has none."""
+    return ()
+
+
+@descriptor_of.register
+def _(node: Output) -> Descriptor:
+    return (("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),)
+
+
+@descriptor_of.register
+def _(node: TableFinish) -> Descriptor:
+    return (("target", node.table),)
+
+
+@descriptor_of.register(MergeWriter)
+@descriptor_of.register(DeleteRows)
+@descriptor_of.register(UpdateRows)
+@descriptor_of.register(TableScan)
+def _(node: MergeWriter | DeleteRows | UpdateRows | TableScan) -> Descriptor:
+    return (("table", node.table.shown(node.table.qualified)),)
+
+
+@descriptor_of.register
+def _(node: TableWriter) -> Descriptor:
+    return (("table", node.table),)
+
+
+@descriptor_of.register
+def _(node: Exchange) -> Descriptor:
+    return (("partitioning", f"MERGE [{node.text}]"),)
+
+
+@descriptor_of.register
+def _(node: DuplicateCheck) -> Descriptor:
+    return (("filterPredicate", _DUPLICATE_PREDICATES[node.rule]),)
+
+
+@descriptor_of.register
+def _(node: CheckConstraints) -> Descriptor:
+    failing = (f"CASE WHEN COALESCE({check.text}, true) THEN true ELSE fail(CONSTRAINT_VIOLATION) END" for check in node.checks)
+    return (("filterPredicate", " AND ".join(failing)),)
+
+
+@descriptor_of.register
+def _(node: Filter) -> Descriptor:
+    return (("filterPredicate", node.text),)
+
+
+@descriptor_of.register
+def _(node: MarkDistinct) -> Descriptor:
+    return (("distinct", f"[{', '.join(f'{key.name}:{key.type}' for key in node.keys)}]"), ("marker", node.marker.name))
+
+
+@descriptor_of.register
+def _(node: Join) -> Descriptor:
+    word = "criteria" if node.equalities else "filter"
+    return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
+
+
+@descriptor_of.register
+def _(node: SemiJoin) -> Descriptor:
+    return (("criteria", _arguments(node)),)
+
+
+@descriptor_of.register
+def _(node: QueryJoin) -> Descriptor:
+    return (("", _arguments(node)),)
+
+
+@descriptor_of.register
+def _(node: Source) -> Descriptor:
+    return (("query", _arguments(node)),)
+
+
+def _distribution(node: Join) -> str:
+    """Give how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
+    if node.replicate_target:
+        return "REPLICATED"
+    return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
+
+
+_REPLICATED_SIDES = {
+    "SINGLE": "the source is read in one piece",
+    "PARTITIONED": "both sides go to the task of their keys",
+    "REPLICATED": "every task that reads the target gets all of the source",
+    "AUTOMATIC": "Spark decides while it runs",
+}
+
+
+def _details(node: PlanNode) -> tuple[str, ...]:
+    if isinstance(node, Project):
+        assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
+        return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
+    if isinstance(node, DeleteProject):
+        kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+        data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
+        number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
+        return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
+    if isinstance(node, UpdateRows):
+        columns = ", ".join(column.name for column in node.columns)
+        return (f"updated columns: [{columns}]", f"column value and row id channels: {list(node.channels)}")
+    if isinstance(node, MergeProcessor):
+        return (
+            f"target: {node.table}",
+            f"merge row column: {MERGE_ROW}",
+            f"row id column: {node.row_id.name}",
+            f"redistribution columns: [{', '.join(node.redistribution_columns)}]",
+            f"data columns: [{', '.join(column.name for column in node.columns)}]",
+            f"paradigm: {node.paradigm.name}",
+        )
+    if isinstance(node, TableScan) and node.constraint.domains:
+        return (f"Constraint, which the connector may use: {described(node.constraint)}",)
+    if isinstance(node, SemiJoin):
+        where = "where the rows are read" if node.key_columns else "by Spark"
+        return (f"Rows are left out {where}",)
+    if isinstance(node, Join):
+        source = _REPLICATED_SIDES[node.distribution]
+        if not node.replicate_target:
+            return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
+        return (f"Distribution: REPLICATED: every task gets all of the target; {source}",)
+    if isinstance(node, MarkDistinct):
+        return (
+            f"Rows are sent by {node.keys[0].name}"
+            if node.exchange
+            else "Here no rows are sent for it: every match of a target row is in one task anyway",
+        )
+    if isinstance(node, TableFinish) and node.added:
+        return (f"Adds the columns: [{', '.join(f'{column.name}:{column.type}' for column in node.added)}]",)
+    if isinstance(node, MergeWriter):
+        below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
+        return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
+    return ()
+
+
+def _form(node: MergeWriter) -> tuple[str, ...]:
+    form = node.form
+    if form is None:
+        return ()
+    if form.by_spark:
+        return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
+    if form.partitioned:
+        return (f"What is below it runs on pages, in tasks that get the rows of both sides by their keys: {form.partitioned}",)
+    reading = "the tasks that read" if form.many_tasks else "the task that reads"
+    if not form.many_tasks or join_of(node) is None:
+        return (f"What is below it runs in {reading} the target, on pages",)
+    rest = "; each writer takes its own of the source rows that none has matched" if isinstance(node.source, Exchange) else ""
+    return (f"What is below it runs in {reading} the target, each of which gets all of the source, on pages{rest}",)
+
+
+def _case_text(case: SearchedCase) -> str:
+    if case.unconditional:
+        return f"ROW ({_row_text(case.branches[0])})"
+    parts = [
+        f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})"
+        if branch.matched is not None
+        else f"ELSE ROW ({_row_text(branch)})"
+        if branch.values
+        else "ELSE NULL"
+        for branch in case.branches
+    ]
+    return f"CASE {' '.join(parts)} END"
+
+
+def _row_text(branch: CaseBranch) -> str:
+    return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
+
+
+def _facts(node: PlanNode) -> NodeFacts | None:
+    if isinstance(node, TableScan):
+        return ScanFacts(node.row_id is not None, node.alias or node.table.display)
+    if isinstance(node, Source):
+        return _query_facts(node)
+    if isinstance(node, Project):
+        return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
+    if isinstance(node, Join):
+        return JoinFacts(node.distribution, node.replicate_target, node.type)
+    if isinstance(node, MarkDistinct):
+        return MarkDistinctFacts(node.exchange)
+    if isinstance(node, MergeProcessor):
+        return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
+    if isinstance(node, Exchange):
+        kinds = (_placed_by(node.insert_layout), _placed_by(node.update_layout))
+        return ExchangeFacts(node.inserts, node.others, *kinds)
+    return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
+
+
+def source_query(node: Source) -> QueryNode | None:
+    """Plan a source query as Trino does; None where its tree is not kept."""
+    if node.tree is None:
+        return None
+    return planned_source(node.tree, [Column(symbol.type, symbol.name) for symbol in node.outputs])
+
+
+def _query_facts(node: Source) -> QueryFacts | None:
+    query = source_query(node)
+    # Rows that stand in the statement are no query to look into.
+    if query is None or isinstance(query, ValueRows):
+        return None
+    return QueryFacts(tuple(_query_steps(query_steps(query, exchanges=False, small_rows=0).step)))
+
+
+def _query_steps(step: Step) -> Iterator[QueryStep]:
+    for source in step.sources:
+        yield from _query_steps(source)
+    said = [value for _, value in step.descriptor]
+    # Of a scan the details are the columns that it reads.
+    arguments = ", ".join([*said, *(step.details if step.sources or not said else ())])
+    yield QueryStep(step.name, arguments, len(step.sources))
+
+
+def _placed_by(layout: ConnectorTableLayout | None) -> str:
+    """Say what places the rows of a layout."""
+    if layout is None:
+        return ""
+    return "hash" if layout.partitioning is None else "function"
+
+
+_QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}
+_FULL_MEANING = (
+    "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
+)
+_DUPLICATE_PREDICATES = {
+    RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.NONE: "true",
+}
