@@ -9,9 +9,10 @@ from typing import Final
 
 from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
-from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS, SimpleReader
+from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.windows import WindowReader
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier
@@ -28,32 +29,20 @@ _NULLS: Final = ("'IGNORE'", "'RESPECT'")
 _BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
 """What makes something else of a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_BOUNDS: Final = {"UNBOUNDED": {"FOLLOWING", "PRECEDING"}, "CURRENT": {"ROW"}}
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
 
 
-class PrimaryReader(SimpleReader):
+class PrimaryReader(WindowReader):
     """Reads what needs no operator."""
 
     def query(self) -> s.QueryNode:
         """Read a query; the reader of queries says how."""
         raise NotImplementedError
 
-    def expression(self) -> s.Expression:
-        """Read an expression; the reader of expressions says how."""
-        raise NotImplementedError
-
     def value(self) -> s.Expression:
         """Read an expression without comparisons and logic; the reader of expressions says how."""
         raise NotImplementedError
-
-    def expressions(self) -> tuple[s.Expression, ...]:
-        """Read expressions with commas between them."""
-        items = [self.expression()]
-        while self.accept(","):
-            items.append(self.expression())
-        return tuple(items)
 
     def values_rows(self) -> tuple[s.Expression, ...]:
         """Read the rows of VALUES."""
@@ -432,7 +421,7 @@ class PrimaryReader(SimpleReader):
             self.fail()
         order_by = self.accept_order_by()
         self.close(")")
-        condition, window = self._filter(), self._over()
+        condition, window = self._filter(), self.over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         arguments = (value, separator)
         return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
@@ -477,7 +466,7 @@ class PrimaryReader(SimpleReader):
         if following.word == "(":
             return self._call(start)
         name = self.identifier()
-        window = self._over()
+        window = self.over()
         if window is not None:
             return s.Measure(self.span_from(start), name, window)
         if self.undecided and start != self.undecided_primary:
@@ -518,7 +507,7 @@ class PrimaryReader(SimpleReader):
         self.note("'OVER'", *(() if star else _NULLS))
         nulls = self._null_treatment()
         self.note("'OVER'")
-        window = self._over()
+        window = self.over()
         parts = tuple(part.value for part in qualifier)
         span = self.span_from(start)
         call = s.Call(span, name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
@@ -560,86 +549,6 @@ class PrimaryReader(SimpleReader):
                 self.fail()
             return word
         return None
-
-    def _over(self) -> s.Window | None:
-        if not self._over_follows(0):
-            return None
-        start = self.index
-        self.take()
-        if self.token.word != "(":
-            name = self.identifier()
-            return s.Window(self.span_from(start), (), (), None, name)
-        return self.window_specification(start)
-
-    def _over_follows(self, count: int) -> bool:
-        following = self.ahead(count + 1)
-        return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
-
-    def window_specification(self, start: int) -> s.Window:
-        """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
-        self.expect("(")
-        name = None
-        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS"):
-            self.note("'MEASURES'", "<identifier>")
-            name = self.identifier() if self.at_identifier() else None
-        partition_by: tuple[s.Expression, ...] = ()
-        if self.accept("PARTITION"):
-            self.expect("BY")
-            partition_by = self.expressions()
-        order_by = self.accept_order_by()
-        self.note("'MEASURES'")
-        frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
-        if frame is not None:
-            self.note("'AFTER'", "'DEFINE'", "'INITIAL'", "'PATTERN'", "'SEEK'", "'SUBSET'")
-        self.close(")")
-        return s.Window(self.span_from(start), partition_by, order_by, frame, name)
-
-    def _frame(self) -> s.Frame:
-        start = self.index
-        unit = self.take().word
-        high = None
-        if self.accept("BETWEEN"):
-            low = self._bound()
-            self.expect("AND")
-            high = self._bound()
-        else:
-            low = self._bound()
-        return s.Frame(self.span_from(start), unit, low, high)
-
-    def _bound(self) -> s.FrameBound:
-        start = self.index
-        offset = None
-        word, following = self.token.word, self.ahead().word
-        if self.at("UNBOUNDED", "CURRENT") and following in _BOUNDS[word]:
-            self.take()
-            side = self.take().word
-        else:
-            # Neither is a reserved word.
-            is_word = word in _BOUNDS
-            self.undecided += is_word
-            offset = self.expression()
-            self.undecided -= is_word
-            if word == "CURRENT" and self.index == start + 1:
-                self.note("'ROW'")
-            side = self.expect("FOLLOWING", "PRECEDING").word
-        return s.FrameBound(self.span_from(start), side, offset)
-
-    def accept_order_by(self) -> tuple[s.SortItem, ...]:
-        """Read ``ORDER BY ...`` if it is there."""
-        if not self.accept_all("ORDER", "BY"):
-            return ()
-        items = [self._sort_item()]
-        while self.accept(","):
-            items.append(self._sort_item())
-        return tuple(items)
-
-    def _sort_item(self) -> s.SortItem:
-        start = self.index
-        value = self.expression()
-        direction = self.accept("ASC", "DESC")
-        nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
-        descending = direction is not None and direction.word == "DESC"
-        return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
 
 
 _FORMS: Final = {
