@@ -1,7 +1,4 @@
-"""Analyzes calls: special forms such as COALESCE and TRY, scalar functions, aggregates, functions over windows, lambdas."""
-
-# The table of methods at the end belongs to the class; Context.error never returns.
-# ruff: noqa: RET503, SLF001
+"""Analyzes calls: scalar functions, aggregates, functions over windows, lambdas."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
-from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
-from rowmerge_nb.sql.analyzer.literals import moment_constant
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.special_forms import SPECIAL_FORMS
 from rowmerge_nb.sql.analyzer.windows import (
     DISTINCT_OVER_WINDOWS,
     analyzed_window,
@@ -25,7 +22,6 @@ from rowmerge_nb.sql.analyzer.windows import (
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
-from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
@@ -35,8 +31,7 @@ from rowmerge_nb.sql.typed.types import (
     has_map,
     instant,
     is_orderable,
-    is_text,
-    signature,
+    listed_types,
     without_unknown,
 )
 
@@ -67,6 +62,8 @@ _STATES: Final = frozenset(
 )
 """What may be the state of reduce_agg."""
 _LAMBDA: Final = Type("function")
+_WITHOUT_SCHEMA: Final = frozenset({*SPECIAL_FORMS, "grouping"})
+"""What is written as a call of a function and is none."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +170,15 @@ class CallAnalyzer:
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: s.Call) -> e.Typed:
-        if node.qualifier and (node.qualifier != _BUILTIN or node.name in _FORMS):
+        if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
             self._arguments(replace(node, qualifier=()))
             self._no_distinct(node)
             said = f"Function '{'.'.join((*node.qualifier, node.name))}' not registered"
             hint = "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it."
             self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint)
-        special = _FORMS.get(node.name)
+        if node.name == "grouping":
+            return self._grouping(node)
+        special = SPECIAL_FORMS.get(node.name)
         if special is not None:
             return special(self, node)
         if node.name in self.site.functions and not node.arguments and node.window is None:
@@ -303,11 +302,11 @@ class CallAnalyzer:
         """Refuse a call for which there is no function of its name and its arguments' types."""
         expected = f.signatures(name)
         if not expected:
-            hint = did_you_mean(name, (*f.known(), *_FORMS))
+            hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
-        said = f"Unexpected parameters ({_listed(value.type for value in values)}) for function {name}. Expected: {expected}"
+        said = f"Unexpected parameters ({listed_types(value.type for value in values)}) for function {name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
@@ -455,169 +454,11 @@ class CallAnalyzer:
 
     # -- special forms --------------------------------------------------------------------------------------------
 
-    def _coalesce(self, node: s.Call) -> e.Typed:
-        parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
-        return e.Apply(parts[0].type, "coalesce", tuple(parts))
-
-    def _nullif(self, node: s.Call) -> e.Typed:
-        first, second = (self.analyze(argument) for argument in node.arguments)
-        common = common_type(first.type, second.type)
-        if common is None:
-            said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
-        same = e.Apply(BOOLEAN, "=", self.comparable((first, second), common))
-        return e.Apply(first.type, "nullif", (first, same))
-
-    def _if(self, node: s.Call) -> e.Typed:
-        condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
-        values = [self.analyze(argument) for argument in node.arguments[1:]]
-        if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
-            said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
-        values = self.alike(values, node.arguments[1:], "IF results")
-        return e.Apply(values[0].type, "case", (condition, *values))
-
-    def _try(self, node: s.Call) -> e.Typed:
-        value = self.analyze(node.arguments[0])
-        risky = _hidden_failure(value)
-        if risky is not None:
-            self.refuse(f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node)
-        return e.Apply(value.type, "try", (value,))
-
-    def _typeof(self, node: s.Call) -> e.Typed:
-        values = [self.analyze(argument) for argument in node.arguments]
-        if len(values) != 1:
-            self._unexpected(node, [value.type for value in values], "typeof(t) T")
-        return e.Constant(VARCHAR, str(values[0].type))
-
-    def _extreme(self, node: s.Call) -> e.Typed:
-        values = [self.analyze(argument) for argument in node.arguments]
-        kinds = [value.type for value in values]
-        common: Type | None = UNKNOWN
-        for kind in kinds:
-            common = common_type(common, kind) if common is not None else None
-        if common is None or not values or not is_orderable(common):
-            said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {node.name}(E) E:orderable"
-            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
-        return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
-
-    def _concat(self, node: s.Call) -> e.Typed:
-        values = [self.analyze(argument) for argument in node.arguments]
-        kinds = [value.type for value in values]
-        if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
-            what = "arguments to concat" if kinds[0].base == "array" else "concatenation arguments"
-            said = f"There must be two or more {what}"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
-        bases = {kind.base for kind in kinds if kind != UNKNOWN}
-        if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
-            self._concat_refused(node, kinds)
-        return self.concatenated(node, values)
-
-    def concatenated(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
-        """Give the concatenation of analyzed values."""
-        kinds = [value.type for value in values]
-        arrays = [kind for kind in kinds if kind.base == "array"]
-        if set(kinds) <= {UNKNOWN}:
-            self.ambiguous(node)
-        if len(kinds) == 2 and UNKNOWN in kinds:
-            (kind,) = (kind for kind in kinds if kind != UNKNOWN)
-            if kind.base in {"array", "varbinary", "char"} or kind == VARCHAR:
-                self.ambiguous(node)
-            # NULL beside an element is an array.
-            return e.Constant(Type("array", (kind,)), None)
-        if arrays:
-            return self._concat_arrays(node, values)
-        if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
-            result = _joined(kinds)
-            parts = [self.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type)) for v in values]
-            return e.Apply(result, "concat", tuple(parts))
-        if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
-            return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
-        self._concat_refused(node, kinds)
-
     def ambiguous(self, node: s.Expression | s.Step) -> NoReturn:
         """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
         said = "Could not choose a best candidate operator. Explicit type casts must be added."
         hint = "NULL alone has no type: write CAST(NULL AS ...)."
         self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, hint)
-
-    def _concat_arrays(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
-        element: Type | None = UNKNOWN
-        for value in values:
-            inner = value.type.parameters[0] if value.type.base == "array" else value.type
-            element = common_type(element, inner) if element is not None else None
-        if element is None:
-            appended = self._appended(values)
-            if appended is None:
-                self._concat_refused(node, [value.type for value in values])
-            return e.Apply(appended[0].type, "concat", appended)
-        target = Type("array", (element,))
-        parts = tuple(self._joined_part(value, target) for value in values)
-        return e.Apply(target, "concat", parts)
-
-    def _appended(self, values: list[e.Typed]) -> tuple[e.Typed, ...] | None:
-        """An array before or behind an array of such arrays is one more element of it; None where there is no such pair."""
-        if len(values) != 2:
-            return None
-        for place, value in enumerate(values):
-            many = values[1 - place].type
-            element = common_type(value.type, many.parameters[0]) if many.base == "array" else None
-            if element is not None:
-                target = Type("array", (element,))
-                alone = e.Apply(target, "array", (self.coerce(value, element),))
-                one = e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (value,), True), alone))
-                whole = self.coerce(values[1 - place], target)
-                return (one, whole) if place == 0 else (whole, one)
-        return None
-
-    def _joined_part(self, value: e.Typed, target: Type) -> e.Typed:
-        """An array, or an element as an array of it alone; NULL for an element makes NULL of the whole."""
-        if value.type.base == "array" or value.type == UNKNOWN:
-            return self.coerce(value, target)
-        element = self.coerce(value, target.parameters[0])
-        alone = e.Apply(target, "array", (element,))
-        if isinstance(element, e.Constant) and element.value is not None:
-            return alone
-        return e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (element,), True), alone))
-
-    def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
-        said = (
-            f"Unexpected parameters ({_listed(kinds)}) for function concat. Expected: concat(E, array(E)) E, "
-            "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
-        )
-        hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
-        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint if any(map(is_text, kinds)) else None)
-
-    def _json_path(self, node: s.Call) -> e.Typed:
-        """JSON_EXTRACT and its kin; their paths are read here."""
-        values = [self.analyze(argument) for argument in node.arguments]
-        kinds = [value.type for value in values]
-        fits = len(kinds) == 2 and kinds[0].base in {"varchar", "json", "unknown"} and (is_text(kinds[1]) or kinds[1] == UNKNOWN)
-        if not fits:
-            self._unexpected(node, kinds, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
-        value, path = values
-        if node.name == "json_extract_scalar" and value.type == UNKNOWN:
-            self.ambiguous(node)
-        scalar = value.type if value.type.base == "varchar" else VARCHAR
-        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, scalar)
-        if not isinstance(path, e.Constant):
-            self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
-        if UNKNOWN in {value.type, path.type} or path.value is None or e.is_null(value):
-            return e.Constant(result, None)
-        try:
-            tokens = path_tokens(path.value)
-        except JsonPathError:
-            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.error_span)
-        if not is_supported(tokens):
-            self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
-        return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
-
-    def _now(self, node: s.Call) -> e.Typed:
-        if node.arguments:
-            kinds = ", ".join(str(value.type) for value in self._arguments(node))
-            said = f"Unexpected parameters ({kinds}) for function now. Expected: now()"
-            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
-        return moment_constant(_NOW, self.context.now)
 
     def _grouping(self, node: s.Call) -> e.Typed:
         if self.site.judged_whole:
@@ -627,79 +468,7 @@ class CallAnalyzer:
         values = tuple(self.analyze(argument) for argument in node.arguments)
         return e.Apply(INTEGER, "grouping", values, node.span)
 
-    def _unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
-        said = f"Unexpected parameters ({_listed(kinds)}) for function {node.name}. Expected: {expected}"
+    def unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
+        """Refuse arguments as Trino does where no function of that name takes them."""
+        said = f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
-
-
-def _listed(kinds: Iterable[Type]) -> str:
-    """List the types of a call's arguments as Trino does: without blanks in a type, and with the names of fields in quotes.
-
-    >>> from rowmerge_nb.spi.types import parse_type
-    >>> _listed([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
-    'varchar, array(map(varchar,row("x" integer,"y" date)))'
-    """
-    return ", ".join("<function>" if kind.base == "function" else signature(kind) for kind in kinds)
-
-
-def _joined(kinds: Sequence[Type]) -> Type:
-    """Text joined with text is varchar; char joined with text of a length is char of both lengths."""
-    if any(kind.base == "char" for kind in kinds) and all(kind.parameters for kind in kinds):
-        return Type("char", (sum(kind.parameters[0] for kind in kinds),))
-    return VARCHAR
-
-
-def _part_of(joined: Type, kind: Type) -> Type:
-    """Give the type in which text becomes a part of joined text: of char all parts are char."""
-    return Type("char", kind.parameters) if joined.base == "char" else kind
-
-
-_SAFE: Final = frozenset(
-    {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}
-)
-
-
-def _can_fail(node: e.Typed) -> bool:
-    """Can evaluating it raise an error?"""
-    for part in e.walk(node):
-        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
-            return True
-        if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
-            return True
-        if isinstance(part, e.Subquery):
-            return True
-    return False
-
-
-def _hidden_failure(node: e.Typed) -> str | None:
-    """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
-    for part in e.walk(node):
-        if isinstance(part, e.Apply) and part.name == "function":
-            lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]
-            if any(_can_fail(body) for body in lambdas):
-                return str(part.detail.name)
-        if isinstance(part, e.Apply) and part.name in _SAFE:
-            risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
-            if part.name == "case" and len(part.arguments) % 2:
-                risky = part.arguments[:-1:2]
-            if any(_can_fail(argument) for argument in risky):
-                return part.name
-    return None
-
-
-_NOW: Final = Type("timestamp with time zone", (3,))
-_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
-    "coalesce": CallAnalyzer._coalesce,
-    "nullif": CallAnalyzer._nullif,
-    "if": CallAnalyzer._if,
-    "try": CallAnalyzer._try,
-    "typeof": CallAnalyzer._typeof,
-    "greatest": CallAnalyzer._extreme,
-    "least": CallAnalyzer._extreme,
-    "concat": CallAnalyzer._concat,
-    "grouping": CallAnalyzer._grouping,
-    "now": CallAnalyzer._now,
-    "json_extract": CallAnalyzer._json_path,
-    "json_extract_scalar": CallAnalyzer._json_path,
-    "json_size": CallAnalyzer._json_path,
-}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+from rowmerge_nb.sql.analyzer.concatenation import concatenated
 from rowmerge_nb.sql.analyzer.constant_columns import constant_of
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
@@ -302,7 +303,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             so_far = e.Variable(value.type, e.SO_FAR)
             operand = self.analyze(step.operand)
             if step.operator == "||":
-                value = self.concatenated(step, [so_far, operand])
+                value = concatenated(self, step, [so_far, operand])
             else:
                 value = self._arithmetic(step, so_far, operand)
             # NULL of no type makes NULL of all that stands before it.

@@ -21,7 +21,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "is_orderable",
     "is_text",
     "is_zoned",
+    "listed_types",
     "parts_of",
     "precision_of",
     "signature",
@@ -178,6 +179,16 @@ def signature(kind: Type) -> str:
         for name, part in zip(names, kind.parameters, strict=True)
     )
     return f"{kind.base}({','.join(parts)})"
+
+
+def listed_types(kinds: Iterable[Type]) -> str:
+    """List the types of a call's arguments as Trino does: without blanks in a type, and with the names of fields in quotes.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> listed_types([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
+    'varchar, array(map(varchar,row("x" integer,"y" date)))'
+    """
+    return ", ".join("<function>" if kind.base == "function" else signature(kind) for kind in kinds)
 
 
 def without_unknown(kind: Type) -> Type:
