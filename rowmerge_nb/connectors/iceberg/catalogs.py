@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.files import local_path
-from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
+from rowmerge_nb.connectors.iceberg.files import file_io, local_path
+from rowmerge_nb.connectors.iceberg.housekeeping import has_files, remove_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import ConnectorError, SetupError, error_text
+from rowmerge_nb.errors import AnalysisError, ConnectorError, SetupError, error_text
 from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -307,8 +307,15 @@ class Tables:
 
         Returns:
             The transaction that makes it, and the folder; None where the user or the catalog names that.
+
+        Raises:
+            AnalysisError: ICEBERG_FILESYSTEM_ERROR if there are files in the folder that the user names: they may be another table's.
         """
         location, folder = definition.location, None
+        if location is not None and has_files(file_io(self.catalog.properties, location), location):
+            msg = f"Cannot create a table on a non-empty location: {location}"
+            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
+            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
         if location is None and self._warehouse is not None:
             folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
             location = location_of(folder)
@@ -398,7 +405,18 @@ class Tables:
         with self._asking(f"table '{handle.name}'"):
             self.catalog.drop_table(table.name())
         path = local_path(handle.location)
-        # A location may have been given with steps upwards.
-        mine = self._warehouse is not None and path is not None and self._warehouse.resolve() in Path(path).resolve().parents
-        if mine and path is not None and handle.properties.get("gc.enabled", "true").lower() != "false":
+        if self._warehouse is None or path is None or handle.properties.get("gc.enabled", "true").lower() == "false":
+            return
+        # A location may have been given with steps upwards, and the same files registered under another name.
+        folder = Path(path).resolve()
+        mine = self._warehouse.resolve() in folder.parents
+        if mine and not any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
             remove_folder(Path(path))
+
+    def _metadata_paths(self) -> list[str]:
+        """Give the local paths of the newest metadata files of all tables in a warehouse."""
+        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+        assert isinstance(self.catalog, EmbeddedCatalog)
+        with self._asking("catalog"):
+            return [path for path in map(local_path, self.catalog.metadata_files()) if path is not None]

@@ -247,8 +247,10 @@ class IcebergConnector(Connector):
             running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
             ended = set(self._ended)
         found: list[tuple[Orphan, Table | None]] = []
-        for table in filter(None, map(self._tables.load, self._tables.names())):
-            found += [(orphan, table) for orphan in orphans_of(table, running, ended, age)]
+        tables = list(filter(None, map(self._tables.load, self._tables.names())))
+        for table in tables:
+            others = [other for other in tables if other is not table]
+            found += [(orphan, table) for orphan in orphans_of(table, others, running, ended, age)]
             locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}

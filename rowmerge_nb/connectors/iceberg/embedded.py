@@ -6,8 +6,10 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -43,6 +45,12 @@ class EmbeddedCatalog(SqlCatalog):
                 with suppress(OSError):
                     table.io.delete(self._written.path)
             raise
+
+    def metadata_files(self) -> list[str]:
+        """Give the locations of all tables' newest metadata files."""
+        files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
+        with Session(self.engine) as session:
+            return [file for file in session.scalars(files) if file is not None]
 
     def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
         self._written.path = metadata_path

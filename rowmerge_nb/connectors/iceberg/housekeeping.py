@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "folders_without_table",
     "forget_writer",
+    "has_files",
     "note_writer",
     "orphans_of",
     "remove_attempts",
@@ -66,6 +67,11 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple
     for info in found.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
         if info.type == fs.FileType.File:
             yield f"{prefix}{info.path}", info
+
+
+def has_files(io: Any, location: str) -> bool:
+    """Tell whether there is any file in a location."""
+    return next(_listed(io, location.rstrip("/")), None) is not None
 
 
 def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str], kept: Collection[str], *, deep: bool) -> None:
@@ -115,23 +121,24 @@ def _note(data_location: str, prefix: str) -> str:
     return f"{data_location}/{prefix}{_WRITER}"
 
 
-def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[Orphan]:
+def orphans_of(
+    table: Table, others: Collection[Table], running: Collection[str], ended: Collection[str], age: timedelta
+) -> Iterator[Orphan]:
     """Give the files below a table's folders that no snapshot of it knows.
 
     Args:
         table: the table.
+        others: other tables of its catalog. One that shares its folder, since the same files were registered twice, knows files of its own.
         running: how names of files begin that are being written now; they are never among them, nor are those of other processes of this
             machine that are alive.
         ended: how names begin that ended statements wrote; they are, whatever their age, as are those of processes that have died.
         age: how old files of unknown origin must be.
     """
-    known = _known(table)
     io: Any = table.io
-    location = table.location().rstrip("/")
-    folders = {
-        table.properties.get("write.data.path", f"{location}/data").rstrip("/"),
-        table.properties.get("write.metadata.path", f"{location}/metadata").rstrip("/"),
-    }
+    folders = _folders(table)
+    within = tuple(f"{folder}/" for folder in folders)
+    shared = [other for other in others if any(f"{folder}/".startswith(within) for folder in _folders(other))]
+    known = _known(table).union(*map(_known, shared))
     found = [(path, info) for folder in sorted(folders) for path, info in _listed(io, folder)]
     now = datetime.now(UTC)
     notes = [(path, info) for path, info in found if info.base_name.endswith(_WRITER)]
@@ -158,6 +165,13 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
             written = _PREFIX.fullmatch(by)
             process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
             yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
+
+
+def _folders(table: Table) -> set[str]:
+    """Give the folders of a table's files, as locations."""
+    location = table.location().rstrip("/")
+    kinds = ("data", "metadata")
+    return {table.properties.get(f"write.{kind}.path", f"{location}/{kind}").rstrip("/") for kind in kinds}
 
 
 def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:

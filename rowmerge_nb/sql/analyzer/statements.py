@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.choices import ExplainType
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
-from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on
 from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.defaults import default_value
@@ -21,8 +20,6 @@ from rowmerge_nb.sql.analyzer.definitions import (
     create_view,
     drop_schema,
     drop_view,
-    query_columns,
-    refuse_existing_view,
     show,
     truncate,
 )
@@ -32,17 +29,14 @@ from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
 from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
+from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
 from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, instant, is_assignable, parts_of, too_precise
+from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_assignable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rowmerge_nb.sql.analyzer.relations import QueryResult
+    from collections.abc import Callable
 
 
 __all__ = ["analyze"]
@@ -190,118 +184,12 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
     return list(chosen.values())
 
 
-# -- CREATE and DROP --------------------------------------------------------------------------------------------------
-
-
-def _create(context: Context, statement: st.Statement) -> a.Analysis:
-    assert isinstance(statement, st.CreateTable)
-    span = context.statement_span(statement.name.span)
-    name = context.place(statement.name, span)
-    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
-    there = context.lookup(statement.name)
-    exists = there is not None and there.dataframe is None
-    context.bindings.clear()
-    if exists and not statement.if_not_exists:
-        context.error(
-            "TABLE_ALREADY_EXISTS",
-            f"Table '{'.'.join(name)}' already exists",
-            span,
-            "Write DROP TABLE before it, or IF NOT EXISTS.",
-        )
-    for column in statement.columns:
-        refuse_comment(context, name[0], column.comment, "creating tables with column comment")
-    columns, spark, reads, tree = _created(context, statement)
-    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
-    comment = None if statement.comment is None else statement.comment.text
-    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties), comment)
-    bindings = tuple(context.bindings.values())
-    notices, spans = tuple(context.notices), statement.property_spans
-    origins = tuple(context.origins)
-    return a.CreateTableAnalysis(
-        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, origins=origins
-    )
-
-
-def _created(
-    context: Context, statement: st.CreateTable
-) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
-    if statement.query is None:
-        names: set[str] = set()
-        for column in statement.columns:
-            if column.name.value in names:
-                context.error(
-                    "DUPLICATE_COLUMN_NAME", f"Column name '{column.name.value}' specified more than once", column.name.span
-                )
-            names.add(column.name.value)
-            _check_carried(context, column.name.value, column.type, column.name.span)
-        catalog = context.qualified(statement.name, context.statement_span(statement.name.span))[0]
-        return tuple(defined_column(context, catalog, column) for column in statement.columns), None, e.NOTHING, None
-    result = QueryAnalyzer(context).query(statement.query.tree)
-    given = query_columns(context, statement.column_aliases, result)
-    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
-    for made in columns:
-        _check_carried(context, made.name, made.type, context.statement_span())
-    kinds = tuple(instant(field.type) for field in result.fields)
-    items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
-    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
-    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads, _created_tree(result, columns, statement)
-
-
-def _created_tree(result: QueryResult, columns: Sequence[ColumnMetadata], statement: st.CreateTable) -> q.Query | None:
-    """Give the tree of what goes into a table that is made of a query."""
-    if result.tree is None:
-        return None
-    named = zip(result.fields, columns, strict=True)
-    tree = q.Coerced(result.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
-    return tree if statement.with_data else q.Ordered(tree, (), 0, 0)
-
-
-def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:
-    """A table holds everything but intervals, and no parts of a second below the microsecond."""
-    fine = too_precise(kind)
-    if fine is not None:
-        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
-        context.error("NOT_SUPPORTED", said, span, f"Write {fine.base} with a precision of 6 at most.")
-    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
-        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
-
-
-def _stored(kind: Type) -> Type:
-    """The type that a table made from a query gets: text of whatever length, moments with the precision that pages carry."""
-    if kind.base == "varchar":
-        return Type("varchar")
-    if kind.base in {"timestamp", "timestamp with time zone", "time"}:
-        return Type(kind.base, (6,))
-    if kind.base in {"array", "map", "row"}:
-        return Type(kind.base, tuple(_stored(part) for part in kind.parameters), kind.fields)
-    return kind
-
-
-def _drop(context: Context, statement: st.Statement) -> a.Analysis:
-    assert isinstance(statement, st.DropTable)
-    span = context.statement_span(statement.name.span)
-    view = context.view(statement.name, span)
-    if view is not None:
-        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
-    target = context.lookup(statement.name)
-    if target is not None and target.dataframe is not None:
-        if len(target.name) > 1:
-            context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)
-        target = None
-    if target is None and not statement.if_exists:
-        qualified = ".".join(context.qualified(statement.name, span))
-        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
-        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
-    return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
-
-
 _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.Analysis]]] = {
     st.Merge: analyze_merge,
     st.Query: _query,
     st.Insert: _insert,
-    st.CreateTable: _create,
-    st.DropTable: _drop,
+    st.CreateTable: create_table,
+    st.DropTable: drop_table,
     st.CreateView: create_view,
     st.DropView: drop_view,
     st.CreateSchema: create_schema,

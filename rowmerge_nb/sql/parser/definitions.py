@@ -183,7 +183,7 @@ class DefinitionReader(MergeReader):
         query = st.Query(*self.whole(), tree)
         return st.CreateTable(*self.whole(), name, (), aliases, {}, if_not_exists, query, with_data)
 
-    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
+    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
         """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
         if not self.accept("("):
             return (), ()
@@ -199,22 +199,20 @@ class DefinitionReader(MergeReader):
         self.expect(")")
         return (), tuple(columns)
 
-    def _behind_element(self, column: st.ColumnDefinition) -> None:
+    def _behind_element(self, column: st.ColumnDefinition | st.LikeTable) -> None:
         # A time may have a zone: Trino looks at what is behind it.
-        if column.type.base not in {"time", "timestamp"}:
+        if isinstance(column, st.LikeTable) or column.type.base not in {"time", "timestamp"}:
             self.restart()
 
-    def _element(self, *behind_name: str) -> st.ColumnDefinition:
-        """A column of CREATE TABLE; LIKE, which gives several, is refused."""
-        like = self.accept("LIKE")
-        if like is None:
+    def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
+        """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
+        if self.accept("LIKE") is None:
             return self._column(*behind_name)
-        said, hint = "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
-        self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(like.span))
-        name = self.table_name().parts[-1]
-        if self.accept("EXCLUDING", "INCLUDING"):
+        name = self.table_name()
+        option = self.accept("EXCLUDING", "INCLUDING")
+        if option is not None:
             self.expect("PROPERTIES")
-        return st.ColumnDefinition(name, _no_type(), True, None, None)
+        return st.LikeTable(name, option is not None and option.word == "INCLUDING")
 
     def _column(self, *behind_name: str, added: bool = False) -> st.ColumnDefinition:
         """Read a column.

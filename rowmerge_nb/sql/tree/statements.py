@@ -26,6 +26,7 @@ __all__ = [
     "Explain",
     "Identifier",
     "Insert",
+    "LikeTable",
     "Merge",
     "MergeClause",
     "Query",
@@ -227,11 +228,20 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True)
+class LikeTable:
+    """``LIKE name [INCLUDING PROPERTIES]`` among the columns of CREATE TABLE: the columns of another table."""
+
+    name: TableName
+    including: bool
+
+
+@dataclass(frozen=True)
 class CreateTable(Statement):
     """``CREATE TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
 
     Args:
-        columns: the columns written; of CREATE TABLE AS only names may stand there, so their types come from the query.
+        columns: the columns written, and the tables whose columns they are to be; of CREATE TABLE AS only names may stand there, so
+            their types come from the query.
         properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
         query: the query of CREATE TABLE AS, else None.
         with_data: False for WITH NO DATA.
@@ -239,7 +249,7 @@ class CreateTable(Statement):
     """
 
     name: TableName
-    columns: tuple[ColumnDefinition, ...]
+    columns: tuple[ColumnDefinition | LikeTable, ...]
     column_aliases: tuple[Identifier, ...]
     properties: Mapping[str, Any]
     if_not_exists: bool

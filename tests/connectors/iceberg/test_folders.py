@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import ConnectorError, IcebergConnector
+from rowmerge_nb import AnalysisError, ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg import commits
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
-from tests.connectors.iceberg.kit import NAME, make_table
+from tests.connectors.iceberg.kit import NAME, insert, make_table, rows
 
 NEW = SchemaTableName("default", "new")
 
@@ -67,9 +67,54 @@ def test_a_folder_that_the_user_named_stays_when_a_creation_is_rolled_back(tmp_p
     with closing(make_table(tmp_path / "w")) as store:
         kept = tmp_path / "mine" / "kept"
         kept.parent.mkdir()
+        transaction = begin_creation(store, location=f"file://{kept.parent}")
         kept.touch()
-        store.rollback(begin_creation(store, location=f"file://{kept.parent}"))
+        store.rollback(transaction)
         assert kept.exists()
+
+
+def table_of(store: IcebergConnector, name: SchemaTableName = NAME) -> Any:
+    return store.catalog.load_table((name.schema, name.table))
+
+
+def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        place = table_of(store).location()
+        for location in (place, f"{place}/", place.removeprefix("file://")):
+            with pytest.raises(
+                AnalysisError, match="ICEBERG_FILESYSTEM_ERROR: Cannot create a table on a non-empty location"
+            ) as refused:
+                begin_creation(store, location=location)
+            assert refused.value.properties == ("location",)
+        empty = tmp_path / "empty"
+        (empty / "folder").mkdir(parents=True)
+        store.rollback(begin_creation(store, location=str(empty)))
+
+
+@pytest.mark.parametrize("dropped", [NAME, NEW])
+def test_files_that_another_table_has_too_outlive_a_table(tmp_path: Path, dropped: SchemaTableName) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        first = table_of(store)
+        store.register_table(NEW.schema, NEW.table, first.metadata_location)
+        # From here on each of them has files that the other one does not know.
+        insert(store, rows(2))
+        assert store.orphans(timedelta()) == []
+        drop(store, dropped)
+        (left,) = {NAME, NEW} - {dropped}
+        assert table_of(store, left).scan().to_arrow().num_rows == (1 if left == NEW else 2)
+        drop(store, left)
+        assert not Path(first.location().removeprefix("file://")).exists()
+
+
+def drop(store: IcebergConnector, name: SchemaTableName) -> None:
+    transaction, session = store.begin_transaction(), ConnectorSession("query-drop")
+    metadata = store.get_metadata(transaction)
+    handle = metadata.get_table_handle(session, name)
+    assert handle is not None
+    metadata.drop_table(session, handle)
+    store.commit(transaction)
 
 
 def test_a_table_whose_making_was_not_answered_for_keeps_its_folder_whatever_fails_later(

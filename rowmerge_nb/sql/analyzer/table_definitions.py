@@ -1,0 +1,203 @@
+"""Analyzes CREATE TABLE, of columns, of other tables' columns and of a query, and DROP TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.alterations import defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.definitions import query_columns, refuse_existing_view
+from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, instant, parts_of, too_precise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
+
+__all__ = ["create_table", "drop_table"]
+
+_WITH_COMMENT: Final = "creating tables with column comment"
+
+
+def create_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE TABLE and CREATE TABLE AS."""
+    assert isinstance(statement, st.CreateTable)
+    span = context.statement_span(statement.name.span)
+    name = context.place(statement.name, span)
+    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
+    there = context.lookup(statement.name)
+    exists = there is not None and there.dataframe is None
+    context.bindings.clear()
+    if exists and not statement.if_not_exists:
+        context.error(
+            "TABLE_ALREADY_EXISTS",
+            f"Table '{'.'.join(name)}' already exists",
+            span,
+            "Write DROP TABLE before it, or IF NOT EXISTS.",
+        )
+    properties = dict(statement.properties)
+    spark, reads, tree = None, e.NOTHING, None
+    columns: tuple[ColumnMetadata, ...] = ()
+    if statement.query is not None:
+        columns, spark, reads, tree = _queried(context, statement, statement.query)
+    elif not exists:
+        columns, inherited = _Columns(context, name[0]).of(statement.columns)
+        properties = {**inherited, **properties}
+        # What LIKE looks at is not read.
+        context.bindings.clear()
+    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
+    comment = None if statement.comment is None else statement.comment.text
+    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, properties, comment)
+    bindings = tuple(context.bindings.values())
+    notices, spans = tuple(context.notices), statement.property_spans
+    origins = tuple(context.origins)
+    return a.CreateTableAnalysis(
+        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, origins=origins
+    )
+
+
+class _Columns:
+    """The columns of a table that is made: those that are written, and those of the tables behind LIKE.
+
+    Args:
+        context: the statement's state.
+        catalog: where the table is to be.
+    """
+
+    def __init__(self, context: Context, catalog: str) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._columns: dict[str, ColumnMetadata] = {}
+        self._inherited: Mapping[str, Any] | None = None
+
+    def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
+        """Give them in their order, and the properties that come with one of the tables."""
+        for element in elements:
+            if isinstance(element, st.LikeTable):
+                self._add_like(element)
+            else:
+                refuse_comment(self._context, self._catalog, element.comment, _WITH_COMMENT)
+                self._add(defined_column(self._context, self._catalog, element), element.name.span)
+        return tuple(self._columns.values()), self._inherited or {}
+
+    def _add(self, column: ColumnMetadata, span: st.Span) -> None:
+        name = column.name.lower()
+        if name in self._columns:
+            self._context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name}' specified more than once", span)
+        _check_carried(self._context, name, column.type, span)
+        self._columns[name] = column
+
+    def _add_like(self, like: st.LikeTable) -> None:
+        context, name, span = self._context, like.name, self._context.statement_span(like.name.span)
+        table = self._like(name, span)
+        if like.including:
+            self._inherit(table, span)
+        for column in table.columns:
+            if column.comment is not None:
+                refuse_comment(context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT)
+            if column.default is not None and not context.tables.stores_defaults(self._catalog):
+                said = f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'"
+                context.error("NOT_SUPPORTED", said, name.span, "Write the columns instead of LIKE, without the default.")
+            self._add(column, name.span)
+
+    def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
+        context, parts = self._context, tuple(part.value for part in name.parts)
+        hint = did_you_mean(parts[-1], context.tables.names())
+        try:
+            found = context.lookup(name)
+        except RowMergeError as error:
+            if error.code == "CATALOG_NOT_FOUND":
+                said = f"LIKE table catalog '{parts[0]}' does not exist"
+                context.error("CATALOG_NOT_FOUND", said, span, f"There are: {', '.join(context.tables.catalogs())}.")
+            if error.code != "SCHEMA_NOT_FOUND":
+                raise
+            found = None
+        if found is None:
+            shown = ".".join((*context.tables.default()[: 3 - len(parts)], *parts))
+            context.error("TABLE_NOT_FOUND", f"LIKE table '{shown}' does not exist", span, hint)
+        return found
+
+    def _inherit(self, table: a.TableBinding, span: st.Span) -> None:
+        if table.metadata is None or table.catalog != self._catalog:
+            said = "CREATE TABLE LIKE table INCLUDING PROPERTIES across catalogs is not supported"
+            hint = "Leave INCLUDING PROPERTIES out, and write them behind WITH."
+            self._context.error("NOT_SUPPORTED", said, span, hint)
+        if self._inherited is not None:
+            said = "Only one LIKE clause can specify INCLUDING PROPERTIES"
+            self._context.error("NOT_SUPPORTED", said, span)
+        self._inherited = table.metadata.properties
+
+
+def _queried(
+    context: Context, statement: st.CreateTable, query: st.Query
+) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
+    """Give the columns that CREATE TABLE AS makes, the text of its rows with what it reads, and their tree."""
+    result = QueryAnalyzer(context).query(query.tree)
+    given = query_columns(context, statement.column_aliases, result)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
+    for made in columns:
+        _check_carried(context, made.name, made.type, context.statement_span())
+    kinds = tuple(instant(field.type) for field in result.fields)
+    items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
+    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
+    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads, _created_tree(result, columns, statement)
+
+
+def _created_tree(result: QueryResult, columns: Sequence[ColumnMetadata], statement: st.CreateTable) -> q.Query | None:
+    """Give the tree of what goes into a table that is made of a query."""
+    if result.tree is None:
+        return None
+    named = zip(result.fields, columns, strict=True)
+    tree = q.Coerced(result.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
+    return tree if statement.with_data else q.Ordered(tree, (), 0, 0)
+
+
+def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
+        context.error("NOT_SUPPORTED", said, span, f"Write {fine.base} with a precision of 6 at most.")
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
+
+
+def _stored(kind: Type) -> Type:
+    """The type that a table made from a query gets: text of whatever length, moments with the precision that pages carry."""
+    if kind.base == "varchar":
+        return Type("varchar")
+    if kind.base in {"timestamp", "timestamp with time zone", "time"}:
+        return Type(kind.base, (6,))
+    if kind.base in {"array", "map", "row"}:
+        return Type(kind.base, tuple(_stored(part) for part in kind.parameters), kind.fields)
+    return kind
+
+
+def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP TABLE."""
+    assert isinstance(statement, st.DropTable)
+    span = context.statement_span(statement.name.span)
+    view = context.view(statement.name, span)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
+    target = context.lookup(statement.name)
+    if target is not None and target.dataframe is not None:
+        if len(target.name) > 1:
+            context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)
+        target = None
+    if target is None and not statement.if_exists:
+        qualified = ".".join(context.qualified(statement.name, span))
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+    return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
