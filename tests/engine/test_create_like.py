@@ -32,7 +32,7 @@ def shown(engine: Engine, table: str) -> str:
     return text.partition(" ( ")[2]
 
 
-COLUMNS = "id bigint NOT NULL, name varchar COMMENT 'who', d decimal(12,2)"
+COLUMNS = "id bigint NOT NULL, name varchar COMMENT 'who', d decimal(12, 2)"
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_a_table_that_is_there_stays_whatever_like_names(engine: Engine) -> None
     [
         ("CREATE TABLE t (LIKE nosuch)", "TABLE_NOT_FOUND", (1, 1), "LIKE table 'memory.default.nosuch' does not exist"),
         ("CREATE TABLE t (LIKE nosuch.t)", "TABLE_NOT_FOUND", (1, 1), "LIKE table 'memory.nosuch.t' does not exist"),
-        ("CREATE TABLE t (LIKE nosuch.s.t)", "CATALOG_NOT_FOUND", (1, 1), "LIKE table catalog 'nosuch' does not exist"),
+        ("CREATE TABLE t (LIKE nosuch.s.t)", "CATALOG_NOT_FOUND", (1, 1), "LIKE table catalog 'nosuch' not found"),
         ("CREATE TABLE t (LIKE v)", "TABLE_NOT_FOUND", (1, 1), "LIKE table 'memory.default.v' does not exist"),
-        ("CREATE TABLE t (id bigint, LIKE s)", "DUPLICATE_COLUMN_NAME", (1, 33), "Column name 'id' specified more than once"),
-        ("CREATE TABLE t (LIKE s, NAME date)", "DUPLICATE_COLUMN_NAME", (1, 25), "Column name 'name' specified more than once"),
+        ("CREATE TABLE t (id bigint, LIKE s)", "DUPLICATE_COLUMN_NAME", (1, 28), "Column name 'id' specified more than once"),
+        ("CREATE TABLE t (LIKE s, NAME date)", "DUPLICATE_COLUMN_NAME", (1, 25), "Column name 'NAME' specified more than once"),
         (
             "CREATE TABLE t (LIKE s INCLUDING PROPERTIES, LIKE s INCLUDING PROPERTIES)",
             "NOT_SUPPORTED", (1, 1), "Only one LIKE clause can specify INCLUDING PROPERTIES",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.parser.tokens import RESERVED
@@ -259,12 +259,21 @@ def _table_text(context: Context, name: st.TableName) -> str:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())
     columns = ",\n".join(
-        f"   {_name(c.name)} {c.type}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
+        f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
     given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
     return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), table.metadata.comment)}{properties}"
+
+
+def _type(kind: Type) -> str:
+    """Write a type so that it can be read again: names that need them have quotes."""
+    parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in kind.parameters)
+    if kind.base == "row":
+        fields = (f"{_name(name)} {part}" if name else part for name, part in zip(kind.fields, parts, strict=True))
+        return f"ROW({', '.join(fields)})"
+    return f"{kind.base}({', '.join(parts)})" if kind.base in {"array", "map", "decimal"} else str(kind)
 
 
 def _default(default: str | None) -> str:

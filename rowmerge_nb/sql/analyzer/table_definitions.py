@@ -93,7 +93,7 @@ class _Columns:
     def _add(self, column: ColumnMetadata, span: st.Span) -> None:
         name = column.name.lower()
         if name in self._columns:
-            self._context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name}' specified more than once", span)
+            self._context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.name}' specified more than once", span)
         _check_carried(self._context, name, column.type, span)
         self._columns[name] = column
 
@@ -108,7 +108,7 @@ class _Columns:
             if column.default is not None and not context.tables.stores_defaults(self._catalog):
                 said = f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'"
                 context.error("NOT_SUPPORTED", said, name.span, "Write the columns instead of LIKE, without the default.")
-            self._add(column, name.span)
+            self._add(column, like.span)
 
     def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
         context, parts = self._context, tuple(part.value for part in name.parts)
@@ -117,7 +117,7 @@ class _Columns:
             found = context.lookup(name)
         except RowMergeError as error:
             if error.code == "CATALOG_NOT_FOUND":
-                said = f"LIKE table catalog '{parts[0]}' does not exist"
+                said = f"LIKE table catalog '{parts[0]}' not found"
                 context.error("CATALOG_NOT_FOUND", said, span, f"There are: {', '.join(context.tables.catalogs())}.")
             if error.code != "SCHEMA_NOT_FOUND":
                 raise

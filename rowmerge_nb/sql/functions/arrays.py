@@ -68,6 +68,10 @@ any_match(array(T), function(T,boolean)) T -> boolean | exists({0}, {1})
 all_match(array(T), function(T,boolean)) T -> boolean | forall({0}, {1})
 none_match(array(T), function(T,boolean)) T -> boolean | (NOT exists({0}, {1}))
 zip_with(array(T), array(U), function(T,U,R)) T, U, R -> array(R) | zip_with({0}, {1}, {2})
+dot_product(array(double), array(double)) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} ELSE aggregate({paired}, 0D, (s, p) -> s + p.x * p.y) END
+euclidean_distance(array(double), array(double)) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} ELSE aggregate({paired}, 0D, (s, p) -> s + (p.x - p.y) * (p.x - p.y), s -> sqrt(s)) END
+cosine_similarity(array(double), array(double)) -> double | {cosine}
+cosine_distance(array(double), array(double)) -> double | (1D - {cosine})
 """
 
 
@@ -103,6 +107,16 @@ FRAGMENTS: Final = {
     "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
     # Trino takes NaN for the smallest number here, Spark for the greatest.
     "greatest number": "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))), array_max({0})))",
+    "unlike lengths": "{fail:INVALID_FUNCTION_ARGUMENT:The arguments must have the same length}",
+    # Trino reads NULL as zero here.
+    "paired": "zip_with({0}, {1}, (x, y) -> named_struct('x', coalesce(x, 0D), 'y', coalesce(y, 0D)))",
+    "cosine": (
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} "
+        "ELSE aggregate({paired}, named_struct('x', 0D, 'y', 0D, 'xy', 0D), "
+        "(s, p) -> named_struct('x', s.x + p.x * p.x, 'y', s.y + p.y * p.y, 'xy', s.xy + p.x * p.y), "
+        "s -> CASE WHEN s.x = 0 OR s.y = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Vector magnitude cannot be zero} "
+        "WHEN s.x * s.y = 0 THEN s.xy * {inf} ELSE s.xy / sqrt(s.x * s.y) END) END"
+    ),
     # Spark makes one zero of 0.0 and -0.0; Trino keeps the first that was there.
     "first zero of 0": "x -> IF(x = 0, filter({0}, y -> y = 0)[0], x)",
     "first zero of both": "x -> IF(x = 0, filter(concat({0}, {1}), y -> y = 0)[0], x)",

@@ -21,6 +21,7 @@ map_filter(map(K,V), function(K,V,boolean)) K, V -> map(K,V) | map_filter({0}, {
 map_zip_with(map(K,V1), map(K,V2), function(K,V1,V2,V3)) K, V1, V2, V3 -> map(K,V3) | map_zip_with({0}, {1}, {2})
 transform_keys(map(K1,V), function(K1,V,K2)) K1, K2, V -> map(K2,V) | transform_keys({0}, {1})
 transform_values(map(K,V1), function(K,V1,V2)) K, V1, V2 -> map(K,V2) | transform_values({0}, {1})
+cosine_similarity(map(varchar,double), map(varchar,double)) -> double ! the order in which Trino adds the products up is that of a hash table
 """
 
 FIRST_VALUE: Final = "get(`$entries`, get(`$places`, g.p).i).v"

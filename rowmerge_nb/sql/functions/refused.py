@@ -33,8 +33,6 @@ beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function 
 inverse_beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
 t_cdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
 t_pdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
-wilson_interval_lower(bigint, bigint, double) -> double ! Spark SQL lacks the error function and the beta function
-wilson_interval_upper(bigint, bigint, double) -> double ! Spark SQL lacks the error function and the beta function
 classify(map(bigint,double), classifier(bigint)) -> bigint ! machine learning is no part of this engine
 classify(map(bigint,double), classifier(varchar)) -> varchar ! machine learning is no part of this engine
 regress(map(bigint,double), regressor) -> double ! machine learning is no part of this engine
@@ -48,11 +46,6 @@ features(double, double, double, double, double, double, double) -> map(bigint,d
 features(double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
 features(double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
 features(double, double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
-cosine_similarity(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
-cosine_similarity(map(varchar,double), map(varchar,double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
-cosine_distance(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
-dot_product(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
-euclidean_distance(array(double), array(double)) -> double ! the order in which Trino adds the products up is not fixed in Spark SQL
 bing_tile(integer, integer, integer) -> bingtile ! geospatial types do not exist here
 bing_tile(varchar) -> bingtile ! geospatial types do not exist here
 bing_tile_at(double, double, integer) -> bingtile ! geospatial types do not exist here

@@ -146,7 +146,7 @@ class DefinitionReader(MergeReader):
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
         if or_replace:
-            said, hint = "CREATE OR REPLACE TABLE is not supported by this engine", "Write DROP TABLE IF EXISTS before it."
+            said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
             self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(first))
         if self.accept("SCHEMA"):
             return self._create_schema()
@@ -206,13 +206,14 @@ class DefinitionReader(MergeReader):
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
         """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
-        if self.accept("LIKE") is None:
+        like = self.accept("LIKE")
+        if like is None:
             return self._column(*behind_name)
         name = self.table_name()
         option = self.accept("EXCLUDING", "INCLUDING")
         if option is not None:
             self.expect("PROPERTIES")
-        return st.LikeTable(name, option is not None and option.word == "INCLUDING")
+        return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
     def _column(self, *behind_name: str, added: bool = False) -> st.ColumnDefinition:
         """Read a column.

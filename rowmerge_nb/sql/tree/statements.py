@@ -229,8 +229,9 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class LikeTable:
-    """``LIKE name [INCLUDING PROPERTIES]`` among the columns of CREATE TABLE: the columns of another table."""
+    """``LIKE name [INCLUDING PROPERTIES]`` among the columns of CREATE TABLE: the columns of another table; ``span`` is that of LIKE."""
 
+    span: Span
     name: TableName
     including: bool
 

@@ -246,3 +246,13 @@ def test_a_schema_may_have_a_dot_in_its_name(engine):
     engine.run('TRUNCATE TABLE "a.b".t')
     engine.run('DROP VIEW "a.b".v')
     assert listed(engine, 'SHOW TABLES FROM "a.b"') == [("t",)]
+
+
+def test_what_show_create_table_says_makes_the_table_again(engine: Engine) -> None:
+    columns = 'a decimal(12, 2), b array(ROW("order" integer, "y z" decimal(3, 1))), c map(varchar, ROW(bigint, "select" date)), d char(3)'
+    engine.run(f"CREATE TABLE t ({columns})")
+    text = engine.run("SHOW CREATE TABLE t").explained or ""
+    assert f"({columns})" in text.replace("(\n   ", "(", 1).replace(",\n   ", ", ").replace("\n)", ")", 1)
+    engine.run("DROP TABLE t")
+    engine.run(text)
+    assert engine.run("SHOW CREATE TABLE t").explained == text
