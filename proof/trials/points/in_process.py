@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.spark.lowering import LoweringContext, merge_pass
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+from rowmerge_nb.engine.spark.passes import merge_pass
 from rowmerge_nb.engine.statements import dispatch as runs
 from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.row_change import Planned, plan_of

@@ -37,7 +37,7 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.in_task import join_task, partitioned_tasks, replicated_tasks, row_task, source_schema
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+from rowmerge_nb.engine.spark.passes import exchanged, input_names, local_exchange, merge_pass, placed, placing, writer_pass
 from rowmerge_nb.engine.spark.types import spark_type
-from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import (
-    BUCKET,
-    Destination,
     LocalExchange,
-    PlacePass,
-    Placing,
-    hash_expression,
-    partition_expression,
 )
-from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.merge import MergePass
-from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
+from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW
 from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
-from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
-from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
+from rowmerge_nb.engine.tasks.writer import InsertPass, WriterPass
+from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
@@ -52,26 +43,24 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.plan.rules import chain, estimated_rows, join_of
-from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.engine.tasks.audit import RowChooser
+    from rowmerge_nb.engine.spark.lowering_context import Tables
     from rowmerge_nb.engine.tasks.in_task import RowTask
     from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
-    from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.sql.typed.expressions import Reads
 
-__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass", "with_answers"]
+__all__ = ["input_rows", "lower", "with_answers"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -79,83 +68,6 @@ SMALL_ROWS = 10_000
 """Up to here one writer takes all rows of an INSERT."""
 PARTITION_ROWS = 4_000_000
 """Of so many rows of the target there is a task more that joins those of its keys: it goes through them, so it need not hold them."""
-
-
-class Tables(Protocol):
-    """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""
-
-    def scan(self, node: TableScan) -> Any:
-        """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
-
-    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
-
-    def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
-
-    def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Give what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
-
-    def split_numbers(self, count: int) -> Any:
-        """Give a row for every split, its number in ``id``, each in a task of its own."""
-
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Give what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
-
-    def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Give what the statement's last pass tells the driver of rows: fragments and records."""
-
-    def sinks(self) -> SinkFactory:
-        """Give what makes the merge sinks of the statement."""
-
-    def page_sinks(self) -> Any:
-        """Give what makes the page sinks of the statement."""
-
-    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
-        """Give the bucket function of a layout that names a partitioning."""
-
-
-@dataclass(frozen=True)
-class LoweringContext:
-    """What lowering needs beside the plan.
-
-    Args:
-        spark: the session.
-        tables: rows and sinks.
-        partitions: into how many partitions a forced exchange goes; the session's shuffle partitions are set to the same number.
-        tasks: how many tasks read a table whose changed rows stay where they are: rows go through them page by page.
-        writers: at most how many writers there are behind an exchange.
-        per_clause: how many rows per clause a task samples.
-        witness: both sides' values travel with every row.
-        target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
-            none); used by the witness alone.
-        keeping: which pages tasks keep of those that they hand to the connector.
-        chooser: chooses the rows that a task samples, in place of so many per clause; None without one.
-    """
-
-    spark: Any
-    tables: Tables
-    partitions: int
-    tasks: int
-    writers: int
-    per_clause: int = 0
-    witness: bool = False
-    target: tuple[tuple[str, Symbol], ...] = ()
-    source: tuple[tuple[str, Symbol], ...] = ()
-    keeping: Keeping = IN_CASE
-    chooser: RowChooser | None = None
-
-    @property
-    def witness_type(self) -> pa.DataType | None:
-        """The Arrow type of the witness channel."""
-        if not self.witness:
-            return None
-        sides = {
-            side: pa.struct([pa.field(name, symbol.type.arrow) for name, symbol in symbols])
-            for side, symbols in (("source", self.source), ("target", self.target))
-            if symbols
-        }
-        return pa.struct([("source_row", pa.int64()), *sides.items()])
 
 
 @singledispatch
@@ -346,14 +258,12 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if node.fused:
         merge = merge_pass(processor, context, placing=None, sinks=sinks)
         return context.tables.outcome_of(input_rows(processor, context), merge)
-    placing = _placing(exchange, processor, context) if exchange is not None else None
-    task = merge_pass(processor, context, placing=placing, sinks=None)
+    places = placing(exchange, processor, context) if exchange is not None else None
+    task = merge_pass(processor, context, placing=places, sinks=None)
     rows = context.tables.in_tasks(input_rows(processor, context), task, task.exchanged, tells=True)
     if exchange is not None:
-        rows = _exchanged(rows, exchange, processor, context)
-    return context.tables.outcome_of(
-        rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause, context.keeping)
-    )
+        rows = exchanged(rows, exchange, processor, context)
+    return context.tables.outcome_of(rows, writer_pass(processor, sinks, context))
 
 
 def _in_task(
@@ -362,10 +272,10 @@ def _in_task(
     """Execute all from the scan to the processor on pages; where it is one task, writers included."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
-    writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause, context.keeping)
-    local = _local_exchange(exchange, processor, writers, context) if exchange is not None else None
-    placing = _placing(exchange, processor, context) if exchange is not None else None
-    above = merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
+    writers = writer_pass(processor, sinks, context)
+    local = local_exchange(exchange, processor, writers, context) if exchange is not None else None
+    places = placing(exchange, processor, context) if exchange is not None else None
+    above = merge_pass(processor, context, placing=places, sinks=None if exchange is not None else sinks, grouped=True)
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
         return _replicated(processor, join, above, exchange, local, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
@@ -400,7 +310,7 @@ def _written(
     if exchange is None:
         return tables.outcome_of(rows, task)
     changed = tables.in_tasks(rows, task, above.exchanged, tells=True)
-    return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+    return tables.outcome_of(exchanged(changed, exchange, processor, context), writers)
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
@@ -451,7 +361,7 @@ def _replicated(
         asks, asked = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
     else:
         told, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
-        sent = _exchanged(told, exchange, processor, context)
+        sent = exchanged(told, exchange, processor, context)
         asks, asked = F.col(quote(MATCHED)).isNull(), F.coalesce(F.col(quote(PIECE)), F.lit(-2))
     if pieces is not None:
         # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
@@ -529,14 +439,6 @@ def _never_empty(rows: Any, own: Any, answers: Sequence[str], join: Join) -> Any
     return rows.selectExpr("*", *(f"NULL AS {quote(name)}" for name in answers), "true").unionAll(none).coalesce(1)
 
 
-def _local_exchange(
-    node: Exchange, processor: MergeProcessor | DeleteProject, writers: WriterPass, context: LoweringContext
-) -> LocalExchange:
-    channels = processor.layout.after
-    by_row_id = channels.row_id if node.update_layout is not None else None
-    return LocalExchange(context.writers, processor.layout.redistribution_columns, by_row_id, channels.operation, writers)
-
-
 @lower.register
 def _(node: TableWriter, context: LoweringContext) -> Any:
     required, make_sink = context.tables.page_sinks()
@@ -550,40 +452,10 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
     numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
     if exchange is not None and exchange.insert_layout is not None:
-        numbered = _placed(numbered, exchange.insert_layout, node, context)
+        numbered = placed(numbered, exchange.insert_layout, node, context)
     return context.tables.outcome_of(
         numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
     )
-
-
-def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:
-    """Send the rows of an INSERT to the writers of their partitions or buckets."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    names = [column.name for column in node.columns]
-    indexes = sorted(names.index(name) for name in layout.partition_columns)
-    if layout.partitioning is None:
-        hashed = hash_expression([f"c{i}" for i in indexes])
-        return rows.repartitionById(context.writers, F.expr(partition_expression(hashed, context.writers)))
-    arguments = tuple(names.index(name) for name in layout.partition_columns)
-    function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
-    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
-    placed = context.tables.in_tasks(rows, task, task.exchanged)
-    return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
-
-
-def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
-    """Give the types of what stands behind the columns of a table."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    for field in rows.schema.fields[columns:]:
-        yield to_arrow_type(field.dataType)
-
-
-def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
-    """Give the table's columns and, last, the row id."""
-    return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
 def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
@@ -591,19 +463,8 @@ def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -
     if isinstance(node, DeleteProject):
         return lower(node, context)
     rows, texts = _pending(node.source, context)
-    names = [*_input_names(node), *([WITNESS] if context.witness else [])]
+    names = [*input_names(node), *([WITNESS] if context.witness else [])]
     return rows.selectExpr(*(f"{texts.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
-
-
-def _input_names(node: MergeProcessor) -> list[str]:
-    """Name what goes into the pass of a processor: its page up to the case number.
-
-    Where matches are checked, ``unique_id`` comes behind it, and then what the extended dialect adds.
-    """
-    location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
-    hashed = [HASH] if node.layout.before.hash is not None else []
-    checked = [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
-    return [*location, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked, *_extras(node.source)]
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
@@ -613,100 +474,3 @@ def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str
     if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
         return lower(node.source, context), computed(node)
     return lower(node, context), {}
-
-
-def _extras(node: PlanNode) -> tuple[str, ...]:
-    """Give the columns of the extended dialect that go into the pass beside the page."""
-    return tuple(symbol.name for symbol in node.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
-
-
-def merge_pass(
-    node: MergeProcessor | DeleteProject,
-    context: LoweringContext,
-    *,
-    placing: Placing | None,
-    sinks: SinkFactory | None,
-    grouped: bool = False,
-) -> MergePass:
-    """Give the pass of a processor, which works on what `input_rows` gives.
-
-    Args:
-        node: the processor, or what hands rows to delete on.
-        context: with which the plan is lowered.
-        placing: how rows find their writer; None without an exchange.
-        sinks: makes sinks when the writer is in this pass.
-        grouped: a target row has all of its joined rows in one batch.
-    """
-    common: Mapping[str, Any] = {
-        "layout": node.layout,
-        "columns": _columns(node),
-        "witness": context.witness_type,
-        "per_clause": context.per_clause,
-        "placing": placing,
-        "sinks": sinks,
-        "grouped": grouped,
-        "keeping": context.keeping,
-        "chooser": context.chooser,
-    }
-    if isinstance(node, DeleteProject):
-        return DeletePass(paradigm=None, rule=None, **common)
-    indexes = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
-    if not isinstance(node.source, DuplicateCheck):
-        return UpdatePass(paradigm=node.paradigm, rule=None, returning=indexes.get(RETURNING), **common)
-    check = node.source
-    rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    return MergePass(
-        paradigm=node.paradigm,
-        rule=rule,
-        updates=_cases(node, Operation.UPDATE),
-        deletes=_cases(node, Operation.DELETE),
-        source_present=indexes.get(SOURCE_PRESENT),
-        returning=indexes.get(RETURNING),
-        **common,
-    )
-
-
-def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
-    """Give the numbers of the clauses with this operation."""
-    while not isinstance(node, Project) or node.case is None:
-        if not node.sources:
-            return ()
-        node = node.sources[0]
-    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
-
-
-def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
-    names = [column.name for column in processor.columns]
-
-    def destination(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
-        if layout is None:
-            return Destination(even=True)
-        function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
-        return Destination(function, arguments)
-
-    columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
-    inserts = destination(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
-    if node.update_layout is None and processor.layout.era is Era.DOCUMENTS:
-        return Placing(inserts, inserts)
-    updates = destination(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
-    if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
-        counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
-        msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
-        raise ConnectorError(msg)
-    return Placing(inserts, updates)
-
-
-def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
-    """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    channels = processor.layout.after
-    # In table order, as the channel ``hash`` has them, so that the same values give the same number.
-    by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
-    by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
-    inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
-    destination = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
-    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
-        F.expr(partition_expression(destination, context.writers))
-    )
-    return rows.repartitionById(context.writers, writer)

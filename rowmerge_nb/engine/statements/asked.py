@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
-from rowmerge_nb.engine.spark.lowering import input_rows, merge_pass
+from rowmerge_nb.engine.spark.lowering import input_rows
+from rowmerge_nb.engine.spark.passes import merge_pass
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import with_truths
 from rowmerge_nb.engine.tasks.outcome import RECORD
@@ -30,7 +31,7 @@ from rowmerge_nb.trace.trace import AskedRows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.merge import MergeRun
     from rowmerge_nb.engine.statements.row_change import Answer, Named, Planned
     from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun

@@ -31,7 +31,7 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
     from rowmerge_nb.errors import RowMergeError

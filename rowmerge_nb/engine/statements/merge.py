@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
-from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
+from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions

@@ -22,7 +22,7 @@ from rowmerge_nb.trace.words import operation_letters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis

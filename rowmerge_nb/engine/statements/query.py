@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
-from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
+from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rowmerge_nb.choices import StatementState, TraceLevel
 from rowmerge_nb.engine.spark.job import fragments_and_records
-from rowmerge_nb.engine.spark.lowering import LoweringContext
+from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.result import Recording
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.engine.statements.row_change import Named

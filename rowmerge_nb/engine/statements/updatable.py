@@ -51,7 +51,7 @@ from rowmerge_nb.sql.duckdb.printer import PagePrinter
 
 if TYPE_CHECKING:
     from rowmerge_nb.choices import StatementState
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.trace.trace import Consequence, Trace
 
 __all__ = ["UpdatableRun"]

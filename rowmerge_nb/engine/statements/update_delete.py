@@ -33,7 +33,7 @@ from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.trace.trace import Consequence, Trace

@@ -1,0 +1,200 @@
+"""The passes of a plan's processors and writers, and where rows go on their way from one to the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
+from rowmerge_nb.engine.tasks.exchange import (
+    BUCKET,
+    Destination,
+    LocalExchange,
+    PlacePass,
+    Placing,
+    hash_expression,
+    partition_expression,
+)
+from rowmerge_nb.engine.tasks.merge import MergePass
+from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
+from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
+from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Exchange, MergeProcessor, PlanNode, Project, TableWriter
+from rowmerge_nb.plan.planner import UNIQUE_ID
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, ROW_ID
+from rowmerge_nb.sql.typed.expressions import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+
+__all__ = ["exchanged", "input_names", "local_exchange", "merge_pass", "placed", "placing", "writer_pass"]
+
+
+def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
+    """Give the table's columns and, last, the row id."""
+    return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
+
+
+def input_names(node: MergeProcessor) -> list[str]:
+    """Name what goes into the pass of a processor: its page up to the case number.
+
+    Where matches are checked, ``unique_id`` comes behind it, and then what the extended dialect adds.
+    """
+    location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
+    hashed = [HASH] if node.layout.before.hash is not None else []
+    checked = [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
+    return [*location, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked, *_extras(node.source)]
+
+
+def _extras(node: PlanNode) -> tuple[str, ...]:
+    """Give the columns of the extended dialect that go into the pass beside the page."""
+    return tuple(symbol.name for symbol in node.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
+
+
+def merge_pass(
+    node: MergeProcessor | DeleteProject,
+    context: LoweringContext,
+    *,
+    placing: Placing | None,
+    sinks: SinkFactory | None,
+    grouped: bool = False,
+) -> MergePass:
+    """Give the pass of a processor, which works on what `input_rows` gives.
+
+    Args:
+        node: the processor, or what hands rows to delete on.
+        context: with which the plan is lowered.
+        placing: how rows find their writer; None without an exchange.
+        sinks: makes sinks when the writer is in this pass.
+        grouped: a target row has all of its joined rows in one batch.
+    """
+    common: Mapping[str, Any] = {
+        "layout": node.layout,
+        "columns": _columns(node),
+        "witness": context.witness_type,
+        "per_clause": context.per_clause,
+        "placing": placing,
+        "sinks": sinks,
+        "grouped": grouped,
+        "keeping": context.keeping,
+        "chooser": context.chooser,
+    }
+    if isinstance(node, DeleteProject):
+        return DeletePass(paradigm=None, rule=None, **common)
+    indexes = {name: index for index, name in enumerate(input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
+    if not isinstance(node.source, DuplicateCheck):
+        return UpdatePass(paradigm=node.paradigm, rule=None, returning=indexes.get(RETURNING), **common)
+    check = node.source
+    rule = DuplicateRule(check.rule, node.paradigm, check.idle)
+    return MergePass(
+        paradigm=node.paradigm,
+        rule=rule,
+        updates=_cases(node, Operation.UPDATE),
+        deletes=_cases(node, Operation.DELETE),
+        source_present=indexes.get(SOURCE_PRESENT),
+        returning=indexes.get(RETURNING),
+        **common,
+    )
+
+
+def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
+    """Give the numbers of the clauses with this operation."""
+    while not isinstance(node, Project) or node.case is None:
+        if not node.sources:
+            return ()
+        node = node.sources[0]
+    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
+
+
+def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
+    """Say how the rows of a processor find their writers.
+
+    Raises:
+        ConnectorError: the layouts of inserted and of changed rows have different numbers of buckets.
+    """
+    names = [column.name for column in processor.columns]
+
+    def destination(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
+        if layout is None:
+            return Destination(even=True)
+        function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
+        return Destination(function, arguments)
+
+    columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
+    inserts = destination(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
+    if node.update_layout is None and processor.layout.era is Era.DOCUMENTS:
+        return Placing(inserts, inserts)
+    updates = destination(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
+    if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
+        counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
+        msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
+        raise ConnectorError(msg)
+    return Placing(inserts, updates)
+
+
+def writer_pass(node: MergeProcessor | DeleteProject, sinks: SinkFactory, context: LoweringContext) -> WriterPass:
+    """Give the pass of the writers behind an exchange.
+
+    Args:
+        node: the processor whose rows they store, or what hands rows to delete on.
+        sinks: makes their sinks.
+        context: with which the plan is lowered.
+    """
+    return WriterPass(node.layout, _columns(node), sinks, context.per_clause, context.keeping)
+
+
+def local_exchange(
+    node: Exchange, processor: MergeProcessor | DeleteProject, writers: WriterPass, context: LoweringContext
+) -> LocalExchange:
+    """Give the exchange within a task that feeds as many sinks as there are writers."""
+    channels = processor.layout.after
+    by_row_id = channels.row_id if node.update_layout is not None else None
+    return LocalExchange(context.writers, processor.layout.redistribution_columns, by_row_id, channels.operation, writers)
+
+
+def exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
+    """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    channels = processor.layout.after
+    # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+    by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
+    by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
+    inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
+    destination = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
+        F.expr(partition_expression(destination, context.writers))
+    )
+    return rows.repartitionById(context.writers, writer)
+
+
+def placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:
+    """Send the rows of an INSERT to the writers of their partitions or buckets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [column.name for column in node.columns]
+    indexes = sorted(names.index(name) for name in layout.partition_columns)
+    if layout.partitioning is None:
+        hashed = hash_expression([f"c{i}" for i in indexes])
+        return rows.repartitionById(context.writers, F.expr(partition_expression(hashed, context.writers)))
+    arguments = tuple(names.index(name) for name in layout.partition_columns)
+    function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
+    placed = context.tables.in_tasks(rows, task, task.exchanged)
+    return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
+
+
+def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
+    """Give the types of what stands behind the columns of a table."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for field in rows.schema.fields[columns:]:
+        yield to_arrow_type(field.dataType)
