@@ -65,8 +65,7 @@ and {others} others.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence. Expressions that an error lists are shown as they
   were written; Trino writes them anew (`ORDER BY id ASC`).
-- **A type that there is not** in CREATE TABLE is told before it is known whether the table is there already; Trino looks for the table first. In front of a text (`nosuch 'x'`) it is called an unknown type; Trino's sentence begins with
-  the name of a Java class.
+- **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
 - **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
+from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.alterations import (
     AddColumn,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
 
 __all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
@@ -132,9 +134,20 @@ def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) 
     Raises:
         AnalysisError: its default is none that it can have.
     """
-    comment = None if column.comment is None else column.comment.text
-    default = default_text(context, catalog, column.name, column.type, column.default)
-    return ColumnMetadata(column.name.text, column.type, column.nullable, default, comment)
+    comment, kind = None if column.comment is None else column.comment.text, defined_type(column.type)
+    default = default_text(context, catalog, column.name, kind, column.default)
+    return ColumnMetadata(column.name.text, kind, column.nullable, default, comment)
+
+
+def defined_type(found: Type | AnalysisError) -> Type:
+    """Give the type of a new column.
+
+    Raises:
+        AnalysisError: there is none of that name, or none here.
+    """
+    if isinstance(found, AnalysisError):
+        raise found
+    return found
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
@@ -162,7 +175,7 @@ class _Alterations:
             case st.RenameColumn():
                 return self._renamed(action)
             case st.SetColumnType():
-                return SetColumnType(self._column(action.name), action.type)
+                return SetColumnType(self._column(action.name), defined_type(action.type))
             case st.DropNotNull():
                 return self._nullable(action)
             case st.SetDefault():
@@ -185,6 +198,7 @@ class _Alterations:
 
     def _added(self, action: st.AddColumn) -> AddColumn | None:
         name = action.column.name
+        defined_type(action.column.type)
         if name.value in self._columns:
             if action.if_not_exists:
                 return None

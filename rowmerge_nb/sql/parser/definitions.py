@@ -79,13 +79,6 @@ def read_type(name: s.TypeName) -> Type:
         raise AnalysisError(message, code=code).at(name.span) from None
 
 
-def _no_type() -> Type:
-    """Give what stands for the type of a column that has none."""
-    from rowmerge_nb.spi.types import UNKNOWN
-
-    return UNKNOWN
-
-
 def _shown_type(text: str) -> str:
     """Give a type as Trino writes what it does not know.
 
@@ -201,7 +194,8 @@ class DefinitionReader(MergeReader):
 
     def _behind_element(self, column: st.ColumnDefinition | st.LikeTable) -> None:
         # A time may have a zone: Trino looks at what is behind it.
-        if isinstance(column, st.LikeTable) or column.type.base not in {"time", "timestamp"}:
+        kind = None if isinstance(column, st.LikeTable) or isinstance(column.type, AnalysisError) else column.type.base
+        if kind not in {"time", "timestamp"}:
             self.restart()
 
     def _element(self, *behind_name: str) -> st.ColumnDefinition | st.LikeTable:
@@ -240,17 +234,21 @@ class DefinitionReader(MergeReader):
             self._properties()
         return st.ColumnDefinition(name, kind, nullable, comment, default)
 
-    def _type_of_column(self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None) -> Type:
-        """Give the type of a column; what is no type is told once the statement is read."""
+    def _type_of_column(
+        self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
+    ) -> Type | AnalysisError:
+        """Give the type of a column, or why there is none of that name: whether the table is there is told before."""
+        said, code = f"Unknown type '{_shown_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
-            return read_type(written)
+            found = read_type(written)
+            if found.base != "unknown":
+                return found
+            hint = "A column needs a type that can hold values."
         except AnalysisError as error:
-            told = error
-            if error.code == "TYPE_MISMATCH":
-                said = f"Unknown type '{_shown_type(written.text)}' for column '{column.text}'"
-                told = AnalysisError(said, code="TYPE_NOT_FOUND", hint=hint).at(place)
-            self.refused(told)
-            return _no_type()
+            if error.code != "TYPE_MISMATCH":
+                return error
+            code = "TYPE_NOT_FOUND"
+        return AnalysisError(said, code=code, hint=hint).at(place)
 
     def _comment(self) -> st.Comment | None:
         start = self.token.span

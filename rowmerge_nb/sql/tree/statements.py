@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.tree.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
@@ -218,10 +219,10 @@ class Comment:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column of CREATE TABLE, or of ADD COLUMN; its default is a literal."""
+    """A column of CREATE TABLE, or of ADD COLUMN; its default is a literal. In place of a type stands why there is none of that name."""
 
     name: Identifier
-    type: Type
+    type: Type | AnalysisError
     nullable: bool = True
     comment: Comment | None = None
     default: Expression | None = None
@@ -362,10 +363,10 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``."""
+    """``ALTER COLUMN name SET DATA TYPE type``; in place of a type stands why there is none of that name."""
 
     name: Identifier
-    type: Type
+    type: Type | AnalysisError
 
 
 @dataclass(frozen=True)
