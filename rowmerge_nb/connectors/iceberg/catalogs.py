@@ -312,10 +312,8 @@ class Tables:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR if there are files in the folder that the user names: they may be another table's.
         """
         location, folder = definition.location, None
-        if location is not None and has_files(file_io(self.catalog.properties, location), location):
-            msg = f"Cannot create a table on a non-empty location: {location}"
-            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
-            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
+        if location is not None:
+            self._require_empty(location)
         if location is None and self._warehouse is not None:
             folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
             location = location_of(folder)
@@ -329,6 +327,23 @@ class Tables:
                 properties=dict(definition.properties),
             )
         return creation, folder
+
+    def _require_empty(self, location: str) -> None:
+        """See that no files are where a table is to be; of a store that only the catalog gives access to, the catalog may say it."""
+        try:
+            used = has_files(file_io(self.catalog.properties, location), location)
+        except OSError as error:
+            if local_path(location) is None:
+                return
+            raise refused(error, f"Location '{location}'", "ICEBERG_FILESYSTEM_ERROR") from error
+        except (ValueError, ImportError) as error:
+            msg = f"Location '{location}' cannot be reached: {error_text(error)}"
+            hint = "See that its address begins as those of a file system do that pyiceberg knows, and that what it needs is installed."
+            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint) from error
+        if used:
+            msg = f"Cannot create a table on a non-empty location: {location}"
+            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
+            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
 
     def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.connectors.iceberg.files import local_path
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
@@ -78,8 +79,23 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
     schema = schema_of(metadata.columns)
-    location = str(given["location"]).rstrip("/") if given.get("location") else None
-    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), location, properties)
+    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), _location_of(given), properties)
+
+
+def _location_of(given: Mapping[str, Any]) -> str | None:
+    """Give the folder that is named for a table's files.
+
+    A ``#`` or ``?`` ends the path of an address, so that all that a table writes would go into one file.
+    """
+    text = str(given["location"]).rstrip("/") if given.get("location") else ""
+    path = local_path(text)
+    if text and path is not None and not path.startswith("/"):
+        msg = f"location is a path from the root, or an address, not '{text}'"
+        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint="A relative path would be another one elsewhere.")
+    if path is None and set("#?") & set(text):
+        msg = f"location has '#' or '?', which end the path of an address: '{text}'"
+        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint="Name a folder without them.")
+    return (path if set("#?") & set(text) else text) or None
 
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:

@@ -473,3 +473,8 @@ def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         msg = f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported"
         raise ConnectorError(msg, hint="Set its property write.format.default to parquet.")
+    for location in (handle.location, handle.data_location):
+        if ":" in location and set("#?") & set(location):
+            # All that is written would go into one file.
+            msg = f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its address '{location}'"
+            raise ConnectorError(msg, hint="CREATE TABLE ... AS SELECT * FROM it makes a table in another folder.")

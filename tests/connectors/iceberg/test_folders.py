@@ -92,6 +92,28 @@ def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
         store.rollback(begin_creation(store, location=str(empty)))
 
 
+@pytest.mark.parametrize("name", ["a#b", "a?b", "a%20b", "a b", "ä"])
+def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(tmp_path: Path, name: str) -> None:
+    with closing(make_table(tmp_path / "w", location=f"file://{tmp_path / name}")) as store:
+        insert(store, rows(1))
+        insert(store, rows(2))
+        assert table_of(store).scan().to_arrow().num_rows == 2
+        assert {path.name for path in (tmp_path / name).iterdir()} == {"data", "metadata"}
+
+
+def test_a_folder_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with closing(make_table(tmp_path / "w")) as store:
+        with pytest.raises(ConnectorError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* Not a directory"):
+            begin_creation(store, location=str(tmp_path / "file"))
+        with (
+            pytest.warns(UserWarning, match="xyz"),
+            pytest.raises(AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: .*xyz") as refused,
+        ):
+            begin_creation(store, location="xyz://a/b")
+        assert refused.value.properties == ("location",)
+
+
 @pytest.mark.parametrize("dropped", [NAME, NEW])
 def test_files_that_another_table_has_too_outlive_a_table(tmp_path: Path, dropped: SchemaTableName) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -153,3 +175,13 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         assert folders(tmp_path) == [NAME.table]
         assert (tmp_path / "catalog.sqlite").exists()
         store.rollback(transaction)
+
+
+def test_what_would_be_written_into_one_file_is_refused(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        with table_of(store).transaction() as transaction:
+            transaction.set_properties({"write.data.path": f"file://{tmp_path}/a#b"})
+        with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: .*'#' and '\?' end the path of its address"):
+            insert(store, rows(2))
+        assert table_of(store).scan().to_arrow().num_rows == 1

@@ -305,6 +305,8 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
         ({"partitioning": ("bucket(nix, 4)",)}, "Table property 'partitioning' names column 'nix'"),
         ({"partitioning": ("day(v)",)}, "Table property 'partitioning': day.v. cannot be computed of a column of type varchar"),
         ({"partitioning": ("bucket(id, 2)", "bucket(id, 4)")}, "two transforms make a partition field 'id_bucket'"),
+        ({"location": "here/t"}, "location is a path from the root, or an address, not 'here/t'"),
+        ({"location": "s3://lake/a#b"}, "location has '#' or '\\?', which end the path of an address"),
     ],
 )
 def test_properties_that_a_table_cannot_have_are_refused(tmp_path: Path, properties: Any, message: str) -> None:
