@@ -44,6 +44,8 @@ def embedded_catalog(directory: Path) -> Catalog:
         ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
     """
     try:
+        from sqlalchemy import URL
+
         from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     except ImportError as error:
         raise _missing() from error
@@ -51,14 +53,12 @@ def embedded_catalog(directory: Path) -> Catalog:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused(error, f"Directory '{directory}'", "ICEBERG_FILESYSTEM_ERROR") from error
-    if "?" in str(directory):
-        msg = f"Directory '{directory}' has a question mark in its name, which the catalog's address cannot hold"
-        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name another directory.")
     _require_catalog_of_tables(directory)
-    with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
-        catalog = EmbeddedCatalog(
-            "rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}?timeout=30", warehouse=location_of(directory)
-        )
+    file = directory / "catalog.sqlite"
+    # Of a name with signs that mean something in an address, SQLAlchemy knows how to write it.
+    address = URL.create("sqlite", database=str(file), query={"timeout": "30"}).render_as_string()
+    with _told(f"catalog '{file}'"):
+        catalog = EmbeddedCatalog("rowmerge", uri=address, warehouse=location_of(directory))
         catalog.create_namespace_if_not_exists("default")
     return catalog
 
