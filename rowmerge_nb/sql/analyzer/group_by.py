@@ -75,10 +75,12 @@ def grouping_operations(
     for part in found:
         if keys is None:
             said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
-        if any(argument not in keys for argument in part.arguments):
-            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
-            context.error("INVALID_ARGUMENTS", said, part.detail)
+            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail.span))
+        wrong = next((argument for argument in part.arguments if argument not in keys), None)
+        if wrong is not None:
+            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY at the associated query level."
+            shown = formatted(part.detail.arguments[part.arguments.index(wrong)], context.text)
+            context.error("INVALID_ARGUMENTS", f"{said} Mismatch due to {shown}.", part.detail.span)
     return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
 
 
@@ -98,10 +100,26 @@ def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], key
             said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
             context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
         if not _is_grouped(value, keys):
+            _check_window(context, value, written, keys)
             text = context.text
             shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
             said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
             context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+
+
+def _check_window(context: Context, value: e.Typed, written: s.Node, keys: tuple[e.Typed, ...]) -> None:
+    """Point at what a window is divided or sorted by, where that is at fault."""
+    if not isinstance(value, e.Windowed) or not isinstance(written, s.Call) or written.window is None:
+        return
+    divided = zip(value.partition_by, written.window.partition_by, strict=False)
+    ordered = zip(value.order_by, written.window.order_by, strict=False)
+    parts = [(part, item, "PARTITION BY") for part, item in divided]
+    parts += [(key.value, item.value, "ORDER BY") for key, item in ordered]
+    for part, item, clause in parts:
+        if not _is_grouped(part, keys):
+            shown = formatted(item, context.text)
+            said = f"{clause} expression '{shown}' must be an aggregate expression or appear in GROUP BY clause"
+            context.error("EXPRESSION_NOT_AGGREGATE", said, item.error_span)
 
 
 def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:

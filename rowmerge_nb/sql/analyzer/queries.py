@@ -538,7 +538,7 @@ class QueryAnalyzer(RelationAnalyzer):
             value = e.Column(same.field.type, same.field.symbol)
         elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
             said = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
-            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
+            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, replace(node.span, about=item.value.error_span))
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
