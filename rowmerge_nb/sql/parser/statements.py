@@ -59,7 +59,7 @@ _STATEMENTS: Final = [
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
-_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK")
+_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -314,13 +314,12 @@ class StatementReader(DefinitionReader):
             self.table_name()
         self._refuse_read()
 
-    def _use(self) -> NoReturn:
-        self._refuse_word()
-        self.identifier()
-        if self.token.word == ".":
-            self.take()
-            self.identifier()
-        self._refuse_read()
+    def _use(self) -> st.Use:
+        self.take()
+        first = self.identifier()
+        if not self.accept("."):
+            return st.Use(*self.whole(), None, first)
+        return st.Use(*self.whole(), first, self.identifier())
 
     def _set(self) -> NoReturn:
         self._refuse_word()
