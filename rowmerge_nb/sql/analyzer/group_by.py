@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.moment_zones import in_one_zone
 from rowmerge_nb.sql.analyzer.select_list import numbered_output
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, instant
+from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, is_zoned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -133,7 +134,7 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
     analyzer.check_reflected(value, item, "GROUP BY")
     if has_map(value.type):
         analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
-    if instant(value.type) != value.type:
+    if is_zoned(value.type) and not in_one_zone(value):
         said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
         hint = "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
         analyzer.context.error("NOT_SUPPORTED", said, item.error_span, hint)

@@ -454,7 +454,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {(query.limit or 0) + offset} AND {number} > {offset} ORDER BY {number}"
 
     def _hidden_keys(self, keys: tuple[e.Sort, ...], named: set[str] | None) -> tuple[tuple[e.Sort, ...], list[str]]:
-        """Spark sorts by no function over a window: it is a column that is not shown.
+        """Spark sorts by no function over a window, and by no query: it is a column that is not shown.
 
         Args:
             keys: the keys.
@@ -463,7 +463,7 @@ class QueryAnalyzer(RelationAnalyzer):
         shown, hidden = [], []
         for key in keys:
             bare = isinstance(key.value, e.Column) and named is not None and key.value.symbol in named
-            if (named is not None and not bare) or any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
+            if (named is not None and not bare) or any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value)):
                 symbol = self.context.symbols.new("key")
                 hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
                 shown.append(replace(key, value=e.Column(key.value.type, symbol)))
