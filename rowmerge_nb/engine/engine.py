@@ -408,8 +408,8 @@ class Engine:
     def _over(self, catalogs: Catalogs) -> Engine:
         """Give an engine over the same session, with these catalogs."""
         twin = copy.copy(self)
-        twin._catalogs = catalogs
-        twin._runner = replace(self._runner, catalogs=catalogs)
+        twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
+        twin._runner = replace(self._runner, catalogs=catalogs)  # noqa: SLF001 - as above
         return twin
 
     def undo(self, table: str | None = None) -> Result:

@@ -57,7 +57,9 @@ def test_what_is_not_there_is_told_and_nothing_is_changed(engine: Engine, sql: s
 @pytest.mark.spark
 def test_a_trial_of_an_earlier_statement_reads_what_the_statement_has_read(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.run_script("CREATE SCHEMA other; CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE s AS SELECT 1 AS id; CREATE TABLE other.s (id integer)")
+    engine.run_script(
+        "CREATE SCHEMA other; CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE s AS SELECT 1 AS id; CREATE TABLE other.s (id integer)"
+    )
     merged = engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
     engine.run("USE other")
     assert merged.what_if().counts["DELETE"] == 1

@@ -196,7 +196,9 @@ class CallAnalyzer:
                 self._arguments(node)
                 return e.Constant(UNKNOWN, None)
             self._no_window(node)
-            self.context.error("MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span)
+            self.context.error(
+                "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
+            )
         return self.function(node.name, self._arguments(node), node)
 
     def _no_distinct(self, node: s.Call) -> None:
