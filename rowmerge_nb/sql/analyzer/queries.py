@@ -113,8 +113,9 @@ class QueryAnalyzer(RelationAnalyzer):
             text = self._with_ties(result.spark, columns, keys, node)
         reads = sum((e.reads(key.value) for key in keys), result.reads)
         tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
-        deterministic, size = result.deterministic and not _cut(node), tail_size(result.size, node)
-        return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size)
+        size, cut = tail_size(result.size, node), (result.deterministic and _cut(node)) or result.cut
+        deterministic = result.deterministic and not _cut(node)
+        return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size, cut=cut)
 
     def _check_fetch(self, node: s.QueryNode) -> None:
         if node.fetch is not None and node.limit == 0:
@@ -283,9 +284,7 @@ class QueryAnalyzer(RelationAnalyzer):
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
         text = self._printed_select(node, query, relation, where, group_by, above, alone=not reaching)
         chosen = [*(output.value for output in above.outputs), *(part for part in (where, above.having) if part)]
-        deterministic = (
-            (relation.deterministic if relation else True) and all(map(e.is_deterministic, chosen)) and not _cut(query)
-        )
+        deterministic = (relation.deterministic if relation else True) and all(map(e.is_deterministic, chosen))
         sets = len(node.grouping.sets) if node.grouping is not None else 1
         aggregates = not group_by and sets == 1 and any(_is_aggregated(output.value) for output in above.outputs)
         one_group = aggregates or (not group_by and any(_is_aggregated(key.value) for key in above.order_by))
@@ -293,8 +292,9 @@ class QueryAnalyzer(RelationAnalyzer):
             tuple(output.field for output in above.outputs),
             text,
             reaching,
-            deterministic,
+            deterministic and not _cut(query),
             aggregates,
+            cut=deterministic and _cut(query),
             reads=sum(map(e.reads, [*chosen, *(key.value for key in above.order_by)]), relation.reads if relation else e.NOTHING),
             tree=self._tree(relation, where, above, group_by, node, query),
             size=tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query),
