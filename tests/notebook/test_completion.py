@@ -13,7 +13,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.notebook.completion.lookups import PATIENCE, Lookups
 from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
 from rowmerge_nb.spi.types import INTEGER, VARCHAR
-from rowmerge_nb.sql.analyzer.special_forms import SPECIAL_FORMS
+from rowmerge_nb.sql.analyzer import calls
 from rowmerge_nb.sql.functions.tables import FORMS
 
 MERGE = "%%merge\nMERGE INTO accounts a USING updates u ON a.id = u.id "
@@ -166,7 +166,7 @@ def test_an_expression_is_offered_columns_then_keywords_then_functions_with_thei
 
 
 def test_what_is_written_as_a_function_is_what_the_analyzer_knows():
-    assert set(FORMS) == set(SPECIAL_FORMS)
+    assert set(FORMS) == calls._WITHOUT_SCHEMA
 
 
 @pytest.mark.parametrize(
