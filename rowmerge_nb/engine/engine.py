@@ -342,7 +342,9 @@ class Engine:
             }
             # The text has the values of its parameters.
             kept = {name: value for name, value in options.items() if name not in LEFT_OUT and name != "parameters"}
-            result.again = Again(self, result.trace, text, {**kept, "namespace": frames})
+            # What has no catalog or schema in the text means the same after a later USE.
+            now = self._over(copy.copy(self._catalogs))
+            result.again = Again(now, result.trace, text, {**kept, "namespace": frames})
         return result
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
@@ -401,9 +403,13 @@ class Engine:
         """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
         self.start()
         self._session.adopted()
+        return self._over(self._catalogs.with_copies(connectors, copies))
+
+    def _over(self, catalogs: Catalogs) -> Engine:
+        """Give an engine over the same session, with these catalogs."""
         twin = copy.copy(self)
-        twin._catalogs = self._catalogs.with_copies(connectors, copies)  # noqa: SLF001 - it is one of us
-        twin._runner = replace(self._runner, catalogs=twin._catalogs)  # noqa: SLF001 - as above
+        twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
+        twin._runner = replace(self._runner, catalogs=catalogs)  # noqa: SLF001 - as above
         return twin
 
     def undo(self, table: str | None = None) -> Result:

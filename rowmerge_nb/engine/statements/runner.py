@@ -59,6 +59,7 @@ from rowmerge_nb.sql.tree.statements import (
     StartTransaction,
     Statement,
     TableName,
+    Use,
 )
 from rowmerge_nb.trace.trace import Consequence, Trace
 
@@ -236,6 +237,30 @@ class StatementRunner:
             self.transactions.rollback()
         return Result(Trace(statement=statement.text, kind=kind, state=StatementState.FINISHED))
 
+    def _use(self, statement: Use, options: Options) -> Result:
+        """Let names without a catalog or schema mean those of another one from now on; a dry run looks only whether it is there."""
+        catalog = self.catalogs.default[0] if statement.catalog is None else statement.catalog.value
+        schema = statement.schema.value
+        transaction = self.catalogs.transaction(options)
+        tables = self.catalogs.tables(transaction, {})
+        with _looking("analyze"):
+            try:
+                if statement.catalog is not None and catalog not in tables.catalogs():
+                    hint = f"There are: {', '.join(tables.catalogs())}."
+                    raise AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint).at(
+                        statement.catalog.span
+                    )
+                if not tables.has_schema(catalog, schema):
+                    hint = did_you_mean(schema, tables.schemas(catalog)) or f"There are: {', '.join(tables.schemas(catalog))}."
+                    msg = f"Schema does not exist: {catalog}.{schema}"
+                    raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(statement.schema.span)
+            finally:
+                transaction.rollback()
+        state = StatementState.PLANNED if options.dry_run else StatementState.FINISHED
+        if not options.dry_run:
+            self.catalogs.default = (catalog, schema)
+        return Result(Trace(statement=statement.text, kind="USE", target=f"{catalog}.{schema}", state=state))
+
     def _check_transaction(self, statement: Statement, options: Options) -> None:
         """Refuse what a transaction of several statements does not have."""
         current = self.transactions.current
@@ -262,6 +287,8 @@ class StatementRunner:
                 self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
                     return self._keep(statement)
+                if isinstance(statement, Use):
+                    return self._use(statement, options)
                 if not options.dry_run and not isinstance(statement, Explain):
                     # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                     self.session.start()

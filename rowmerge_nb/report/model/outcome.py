@@ -82,7 +82,8 @@ _DEFINED: Final = {
 }
 """Statements that define something: what it is, and what was done with it."""
 
-_TRANSACTION: Final = {
+_SESSION: Final = {
+    "USE": "Names without a catalog or schema are looked up there from now on.",
     "START TRANSACTION": "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is first named.",
     "COMMIT": "The transaction is ended.",
     "ROLLBACK": "The transaction is ended.",
@@ -166,8 +167,8 @@ def _finished(trace: Trace) -> Phrase:
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
-    if trace.kind in _TRANSACTION:
-        return (Run(_TRANSACTION[trace.kind]),)
+    if trace.kind in _SESSION:
+        return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
         there = "" if trace.version_after is None else f" is in version {trace.version_after} now."
         return (Run("Table "), name, Run(there or " is as it was before its first version."), *_sizes(trace))

@@ -196,7 +196,9 @@ class CallAnalyzer:
                 self._arguments(node)
                 return e.Constant(UNKNOWN, None)
             self._no_window(node)
-            self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.error_span)
+            self.context.error(
+                "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
+            )
         return self.function(node.name, self._arguments(node), node)
 
     def _no_distinct(self, node: s.Call) -> None:
@@ -466,7 +468,7 @@ class CallAnalyzer:
         elif not self.site.aggregates:
             self._not_scalar(node)
         values = tuple(self.analyze(argument) for argument in node.arguments)
-        return e.Apply(INTEGER, "grouping", values, node.span)
+        return e.Apply(INTEGER, "grouping", values, node)
 
     def unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
         """Refuse arguments as Trino does where no function of that name takes them."""

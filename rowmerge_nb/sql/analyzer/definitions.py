@@ -45,7 +45,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, span)
+        context.error("MISMATCHED_COLUMN_ALIASES", said, aliases[0].span)
     names: set[str] = set()
     columns = []
     for number, field in enumerate(result.fields):
@@ -54,7 +54,8 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
             said = f"Column name not specified at position {number + 1}"
             context.error("MISSING_COLUMN_NAME", said, span, "Write AS and a name.")
         if name.lower() in names:
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", span)
+            place = aliases[number].span if aliases else span
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
         if field.type == UNKNOWN:
             said = f"Column type is unknown at position {number + 1}"
             context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.moment_zones import in_one_zone
 from rowmerge_nb.sql.analyzer.select_list import numbered_output
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, instant
+from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, is_zoned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,10 +76,12 @@ def grouping_operations(
     for part in found:
         if keys is None:
             said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail))
-        if any(argument not in keys for argument in part.arguments):
-            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
-            context.error("INVALID_ARGUMENTS", said, part.detail)
+            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail.span))
+        wrong = next((argument for argument in part.arguments if argument not in keys), None)
+        if wrong is not None:
+            said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY at the associated query level."
+            shown = formatted(part.detail.arguments[part.arguments.index(wrong)], context.text)
+            context.error("INVALID_ARGUMENTS", f"{said} Mismatch due to {shown}.", part.detail.span)
     return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
 
 
@@ -98,10 +101,26 @@ def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], key
             said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
             context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
         if not _is_grouped(value, keys):
+            _check_window(context, value, written, keys)
             text = context.text
             shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
             said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
             context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+
+
+def _check_window(context: Context, value: e.Typed, written: s.Node, keys: tuple[e.Typed, ...]) -> None:
+    """Point at what a window is divided or sorted by, where that is at fault."""
+    if not isinstance(value, e.Windowed) or not isinstance(written, s.Call) or written.window is None:
+        return
+    divided = zip(value.partition_by, written.window.partition_by, strict=False)
+    ordered = zip(value.order_by, written.window.order_by, strict=False)
+    parts = [(part, item, "PARTITION BY") for part, item in divided]
+    parts += [(key.value, item.value, "ORDER BY") for key, item in ordered]
+    for part, item, clause in parts:
+        if not _is_grouped(part, keys):
+            shown = formatted(item, context.text)
+            said = f"{clause} expression '{shown}' must be an aggregate expression or appear in GROUP BY clause"
+            context.error("EXPRESSION_NOT_AGGREGATE", said, item.error_span)
 
 
 def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
@@ -115,7 +134,7 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
     analyzer.check_reflected(value, item, "GROUP BY")
     if has_map(value.type):
         analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
-    if instant(value.type) != value.type:
+    if is_zoned(value.type) and not in_one_zone(value):
         said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
         hint = "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
         analyzer.context.error("NOT_SUPPORTED", said, item.error_span, hint)

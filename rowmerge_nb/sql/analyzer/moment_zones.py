@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, zoned
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, is_zoned, zoned
 from rowmerge_nb.sql.typed.zones import UNKNOWN_ZONES, canonical_zone
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.moments import Maker
     from rowmerge_nb.sql.tree.syntax import Expression
 
-__all__ = ["ZONE_MAKERS", "at_time_zone", "written", "zone_argument"]
+__all__ = ["ZONE_MAKERS", "at_time_zone", "in_one_zone", "written", "zone_argument"]
 
 _WITH_ZONE: Final = "timestamp with time zone"
 _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
@@ -42,6 +42,16 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
     if e.is_null(value):
         return e.Constant(value.type, None)
     return written(zoned(value.type), "at time zone", value, zone_argument(analyzer, zone, node))
+
+
+def in_one_zone(value: e.Typed) -> bool:
+    """Tell whether a timestamp's zone is the same in all rows: it comes from AT TIME ZONE or with_timezone with a constant, whatever was computed with it since."""
+    if not isinstance(value, e.Apply):
+        return False
+    if isinstance(value.detail, e.Written) and value.detail.name in {"at time zone", "with_timezone"}:
+        return isinstance(value.arguments[-1], e.Constant)
+    zoned_arguments = [argument for argument in value.arguments if is_zoned(argument.type)]
+    return len(zoned_arguments) == 1 and in_one_zone(zoned_arguments[0])
 
 
 def _is_zone(value: e.Typed) -> bool:

@@ -113,8 +113,9 @@ class QueryAnalyzer(RelationAnalyzer):
             text = self._with_ties(result.spark, columns, keys, node)
         reads = sum((e.reads(key.value) for key in keys), result.reads)
         tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
-        deterministic, size = result.deterministic and not _cut(node), tail_size(result.size, node)
-        return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size)
+        size, cut = tail_size(result.size, node), (result.deterministic and _cut(node)) or result.cut
+        deterministic = result.deterministic and not _cut(node)
+        return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size, cut=cut)
 
     def _check_fetch(self, node: s.QueryNode) -> None:
         if node.fetch is not None and node.limit == 0:
@@ -283,9 +284,7 @@ class QueryAnalyzer(RelationAnalyzer):
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
         text = self._printed_select(node, query, relation, where, group_by, above, alone=not reaching)
         chosen = [*(output.value for output in above.outputs), *(part for part in (where, above.having) if part)]
-        deterministic = (
-            (relation.deterministic if relation else True) and all(map(e.is_deterministic, chosen)) and not _cut(query)
-        )
+        deterministic = (relation.deterministic if relation else True) and all(map(e.is_deterministic, chosen))
         sets = len(node.grouping.sets) if node.grouping is not None else 1
         aggregates = not group_by and sets == 1 and any(_is_aggregated(output.value) for output in above.outputs)
         one_group = aggregates or (not group_by and any(_is_aggregated(key.value) for key in above.order_by))
@@ -293,8 +292,9 @@ class QueryAnalyzer(RelationAnalyzer):
             tuple(output.field for output in above.outputs),
             text,
             reaching,
-            deterministic,
+            deterministic and not _cut(query),
             aggregates,
+            cut=deterministic and _cut(query),
             reads=sum(map(e.reads, [*chosen, *(key.value for key in above.order_by)]), relation.reads if relation else e.NOTHING),
             tree=self._tree(relation, where, above, group_by, node, query),
             size=tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query),
@@ -454,7 +454,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {(query.limit or 0) + offset} AND {number} > {offset} ORDER BY {number}"
 
     def _hidden_keys(self, keys: tuple[e.Sort, ...], named: set[str] | None) -> tuple[tuple[e.Sort, ...], list[str]]:
-        """Spark sorts by no function over a window: it is a column that is not shown.
+        """Spark sorts by no function over a window, and by no query: it is a column that is not shown.
 
         Args:
             keys: the keys.
@@ -463,7 +463,7 @@ class QueryAnalyzer(RelationAnalyzer):
         shown, hidden = [], []
         for key in keys:
             bare = isinstance(key.value, e.Column) and named is not None and key.value.symbol in named
-            if (named is not None and not bare) or any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
+            if (named is not None and not bare) or any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value)):
                 symbol = self.context.symbols.new("key")
                 hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
                 shown.append(replace(key, value=e.Column(key.value.type, symbol)))
@@ -538,7 +538,7 @@ class QueryAnalyzer(RelationAnalyzer):
             value = e.Column(same.field.type, same.field.symbol)
         elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
             said = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
-            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
+            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, replace(node.span, about=item.value.error_span))
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:

@@ -49,6 +49,7 @@ class QueryResult:
         spark: its Spark SQL text.
         reaching: the columns of queries around it that it reads, with how far out they are (0: the query directly around).
         deterministic: running it twice gives the same rows.
+        cut: where it does not, that is since it takes the first rows of some, which need not be in order, and for nothing else.
         aggregates: it is an aggregation without groups, and so always one row.
         rows: its rows, where it is VALUES and they are constants.
         reads: what it reads.
@@ -67,6 +68,7 @@ class QueryResult:
     origins: range = range(0)
     tree: q.Query | None = None
     size: Size = defaulted(default=unknown, compare=False)
+    cut: bool = False
 
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
@@ -214,6 +216,7 @@ class RelationResult:
         reads: what it reads.
         tree: see `QueryResult`.
         size: tells how many rows it has.
+        cut: see `QueryResult`.
     """
 
     fields: tuple[ScopeField, ...]
@@ -225,6 +228,7 @@ class RelationResult:
     reads: e.Reads = e.NOTHING
     tree: q.Query | None = None
     size: Size = defaulted(default=unknown, compare=False)
+    cut: bool = False
 
 
 class RelationAnalyzer:
@@ -380,7 +384,7 @@ class RelationAnalyzer:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
         text = f"({query.spark}) AS {self._alias()}"
         return RelationResult(
-            fields, text, query.reaching, query.deterministic, reads=query.reads, tree=query.tree, size=query.size
+            fields, text, query.reaching, query.deterministic, reads=query.reads, tree=query.tree, size=query.size, cut=query.cut
         )
 
     def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
@@ -476,7 +480,7 @@ class RelationAnalyzer:
         left = self.relation(node.left)
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
-        if right.lateral and not right.deterministic:
+        if right.lateral and not right.deterministic and not right.cut:
             # Spark refuses it, but for a left side of one row.
             said = "What reads the left side of its join cannot depend on chance in this engine"
             hint = "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10)."

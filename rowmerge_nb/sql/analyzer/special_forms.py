@@ -64,7 +64,11 @@ def _typeof(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     if len(values) != 1:
         analyzer.unexpected(node, [value.type for value in values], "typeof(t) T")
-    return e.Constant(VARCHAR, str(values[0].type))
+    name = e.Constant(VARCHAR, str(values[0].type))
+    if not any(isinstance(part, (e.Aggregate, e.Column)) for part in e.walk(values[0])):
+        return name
+    # What it is asked of is read all the same: an aggregate makes one row of many, and outside of one a column must be grouped by.
+    return e.Apply(VARCHAR, "case", (e.Apply(BOOLEAN, "is null", (values[0],), False), name, name))
 
 
 def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.typed.types import can_coerce
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["table_function"]
 
@@ -75,8 +76,16 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
             context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", value.span)
         given[chosen] = _constant(context, chosen, value, analyzer)
     if "stop" not in given:
-        context.error("MISSING_ARGUMENT", "Missing argument: STOP", node.span)
+        context.error("MISSING_ARGUMENT", "Missing argument: STOP", _first_argument(node))
     return {parameter: given.get(parameter, default or 0) for parameter, default in _SEQUENCE.items()}
+
+
+def _first_argument(node: s.TableFunction) -> Span:
+    """Where Trino says that an argument is missing: at the first one, or at the function's name."""
+    if not node.arguments:
+        return node.name.span
+    written, value = node.arguments[0]
+    return value.span if written is None else written.span
 
 
 def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:

@@ -29,6 +29,29 @@ _NOT_SHOWN: Final = ("CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION
 _NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
 """What SHOW CREATE can be about besides."""
 
+_INSTEAD: Final[dict[str, str]] = {
+    "SET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
+    "SET TIME": "The session's zone is UTC: write x AT TIME ZONE 'Europe/Berlin', or with_timezone(x, 'Europe/Berlin').",
+    "SET ROLE": "Nobody logs in: leave it out.",
+    "RESET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
+    "SHOW SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
+    "SHOW FUNCTIONS": "docs/functions.md lists all functions; Tab offers them.",
+    "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
+    "SHOW ROLES": "Nobody logs in: there are no roles.",
+    "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
+    "GRANT": "Nobody logs in: leave it out.",
+    "CREATE ROLE": "Nobody logs in: leave it out.",
+    "DROP ROLE": "Nobody logs in: leave it out.",
+    "CREATE MATERIALIZED": "Write CREATE VIEW, or CREATE TABLE AS for the rows as they are now.",
+    "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
+    "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
+    "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
+    "ALTER VIEW": "Write CREATE VIEW with the new name, and DROP VIEW.",
+    "DESCRIBE INPUT": "Each ? takes the type of the value behind USING.",
+    "DESCRIBE OUTPUT": "CREATE VIEW and DESCRIBE tell the columns of a query.",
+}
+"""What to write instead of a statement that is refused, by its first words."""
+
 ABSENT_TYPES: Final = frozenset(
     [
         "ipaddress",
@@ -92,6 +115,10 @@ def _shown_type(text: str) -> str:
 class DefinitionReader(MergeReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
+    def refuse_statement_of(self, words: str) -> NoReturn:
+        """Refuse a statement that begins with these words, with what to write instead."""
+        self._refuse_statement(f"The statement {words} is not supported by this engine", _INSTEAD.get(words))
+
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 
@@ -108,7 +135,8 @@ class DefinitionReader(MergeReader):
             said: what is said; by default that there is no such statement, by the words that were taken since.
         """
         words = " ".join(token.word for token in self.tokens[start : self.index])
-        error = ParseError(said or f"The statement {words} is not supported by this engine", code="NOT_SUPPORTED")
+        said = said or f"The statement {words} is not supported by this engine"
+        error = ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD.get(words))
         self.refused(error.at(self.tokens[start].span))
 
     def _refuse_read(self) -> NoReturn:
@@ -130,7 +158,7 @@ class DefinitionReader(MergeReader):
     def _create(self) -> st.Statement:
         what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
         if what in _NOT_HERE:
-            self._refuse_statement(f"The statement CREATE {what} is not supported by this engine")
+            self.refuse_statement_of(f"CREATE {what}")
         first = self.take().span
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
@@ -313,7 +341,7 @@ class DefinitionReader(MergeReader):
 
     def _drop(self) -> st.Statement:
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:
-            self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
+            self.refuse_statement_of(f"DROP {self.ahead().word}")
         self.take()
         self.note(*(f"'{word}'" for word in _CREATED))
         what = self.expect("SCHEMA", "TABLE", "VIEW").word
@@ -335,7 +363,7 @@ class DefinitionReader(MergeReader):
         if self.ahead().word == "VIEW":
             self._alter_view()
         if self.ahead().word in _NOT_ALTERED:
-            self._refuse_statement(f"The statement ALTER {self.ahead().word} is not supported by this engine")
+            self.refuse_statement_of(f"ALTER {self.ahead().word}")
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
@@ -606,4 +634,4 @@ class DefinitionReader(MergeReader):
 
     def _refuse_shown(self, start: int, what: str) -> NoReturn:
         self.index = start
-        self._refuse_statement(f"The statement SHOW {what} is not supported by this engine")
+        self.refuse_statement_of(f"SHOW {what}")

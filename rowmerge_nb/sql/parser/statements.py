@@ -59,7 +59,7 @@ _STATEMENTS: Final = [
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
-_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK")
+_NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -159,6 +159,8 @@ class StatementReader(DefinitionReader):
         reader = READERS.get(word)
         if reader is not None and self.token.kind is Kind.WORD:
             return reader(self)
+        if word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2)):
+            self.refuse_statement_of("WITH FUNCTION")
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
         if word in _STATEMENTS and self.token.kind is Kind.WORD:
@@ -274,8 +276,9 @@ class StatementReader(DefinitionReader):
         self._refuse_read()
 
     def _refresh(self) -> NoReturn:
-        self._refuse_word()
+        self.take()
         self.expect("MATERIALIZED")
+        self._refuse_later(self.index - 2)
         self.expect("VIEW")
         self.table_name()
         self._refuse_read()
@@ -308,23 +311,24 @@ class StatementReader(DefinitionReader):
             self.identifier()
 
     def _reset(self) -> NoReturn:
-        self._refuse_word()
+        self.take()
         self.expect("SESSION")
+        self._refuse_later(self.index - 2)
         if not self.accept("AUTHORIZATION"):
             self.table_name()
         self._refuse_read()
 
-    def _use(self) -> NoReturn:
-        self._refuse_word()
-        self.identifier()
-        if self.token.word == ".":
-            self.take()
-            self.identifier()
-        self._refuse_read()
+    def _use(self) -> st.Use:
+        self.take()
+        first = self.identifier()
+        if not self.accept("."):
+            return st.Use(*self.whole(), None, first)
+        return st.Use(*self.whole(), first, self.identifier())
 
     def _set(self) -> NoReturn:
-        self._refuse_word()
+        self.take()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
+        self._refuse_later(self.index - 2)
         if what == "SESSION":
             self.note("'AUTHORIZATION'")
             self.table_name()

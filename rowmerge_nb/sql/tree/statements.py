@@ -321,6 +321,14 @@ class Rollback(Statement):
 
 
 @dataclass(frozen=True)
+class Use(Statement):
+    """``USE [catalog.]schema``."""
+
+    catalog: Identifier | None
+    schema: Identifier
+
+
+@dataclass(frozen=True)
 class Deallocate(Statement):
     """``DEALLOCATE PREPARE name``."""
 

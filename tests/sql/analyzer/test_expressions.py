@@ -75,7 +75,7 @@ def test_spark_text_keeps_the_meaning(value, written):
         ("frobnicate(i)", "FUNCTION_NOT_FOUND", 8, "Function 'frobnicate' not registered"),
         ("CAST(i AS number)", "TYPE_MISMATCH", 8, "Unknown type: number"),
         ("DATE '2024-02-30'", "INVALID_LITERAL", 8, "'2024-02-30' is not a valid DATE literal"),
-        ("row_number()", "MISSING_OVER", 8, "Window function row_number requires an OVER clause"),
+        ("row_number()", "MISSING_OVER", 8, "Window function system.builtin.row_number requires an OVER clause"),
         ("sum(sum(i))", "NESTED_AGGREGATION", 8, "Cannot nest aggregations inside aggregation 'sum': [sum(i)]"),
         ("nope", "COLUMN_NOT_FOUND", 8, "Column 'nope' cannot be resolved"),
         (

@@ -82,7 +82,7 @@ def test_a_query_cut_off_by_a_limit_is_not_deterministic():
         ("SELECT i FROM numbers WHERE i", "TYPE_MISMATCH", 29),
         ("SELECT i FROM numbers GROUP BY 2", "INVALID_COLUMN_REFERENCE", 32),
         ("SELECT i FROM numbers UNION SELECT s FROM numbers", "TYPE_MISMATCH", 23),
-        ("SELECT DISTINCT i FROM numbers ORDER BY s", "EXPRESSION_NOT_IN_DISTINCT", 41),
+        ("SELECT DISTINCT i FROM numbers ORDER BY s", "EXPRESSION_NOT_IN_DISTINCT", 1),
         ("SELECT x.* FROM numbers", "TABLE_NOT_FOUND", 8),
         ("SELECT *", "COLUMN_NOT_FOUND", 8),
         ("SELECT 1 FROM nowhere", "TABLE_NOT_FOUND", 15),
