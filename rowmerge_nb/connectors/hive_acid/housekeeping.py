@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +19,35 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 
-__all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of", "statement_of"]
+__all__ = [
+    "adopted_partitions",
+    "adopted_write_ids",
+    "forget_creation",
+    "never_made",
+    "note_creation",
+    "orphans_of",
+    "statement_of",
+]
 
+_IN_THE_MAKING: Final = "_in_the_making"
+"""The file in a new table's folder that says that there is no such table yet."""
 _ATTEMPT: Final = re.compile(r"_tmp_(.+)_(\d+)_[0-9a-f]{12}")
+
+
+def note_creation(folder: Path) -> None:
+    """Write down that a folder is that of a table in the making: if its process dies, nobody else has anything in it."""
+    (folder / _IN_THE_MAKING).touch()
+
+
+def forget_creation(folder: Path) -> None:
+    """Remove the note: the table is there."""
+    with suppress(OSError):
+        (folder / _IN_THE_MAKING).unlink()
+
+
+def never_made(folder: Path) -> bool:
+    """Tell whether what is in a folder without a table is of a statement that was to make one, or nothing at all."""
+    return (folder / _IN_THE_MAKING).exists() or not any(files for _, _, files in os.walk(folder))
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
