@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.connectors.iceberg.files import local_path
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
@@ -78,8 +79,19 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
     schema = schema_of(metadata.columns)
-    location = str(given["location"]).rstrip("/") if given.get("location") else None
+    location = _checked_location(str(given["location"])) if "location" in given else None
     return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), location, properties)
+
+
+def _checked_location(location: str) -> str:
+    """Give the location of a table as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY."""
+    path, stored = local_path(location), location.rstrip("/")
+    has_host = location.startswith("file://") and not location.startswith("file:///")
+    if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
+        msg = f"location must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'"
+        hint = "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property location out."
+        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint=hint)
+    return stored
 
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:

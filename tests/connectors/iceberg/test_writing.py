@@ -428,6 +428,9 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     insert(store, rows(1, 2))
     place = table(store).metadata_location
     other = IcebergConnector(tmp_path / "two")
+    with pytest.raises(ConnectorError, match=r"TABLE_ALREADY_EXISTS: .* is a file of table 'default.t' in the warehouse '.*one'"):
+        other.register_table("default", "T", place)
+    store.catalog.drop_table("default.t")
     other.register_table("default", "T", place)
     assert contents(other) == [(1, "a", "x"), (2, "a", "x")]
     delete(other, 1)
@@ -441,6 +444,7 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     statement = Statement(other)
     statement.metadata.drop_table(statement.session, statement.handle)
     statement.commit()
+    store.register_table("default", "t", place)
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")], "what was adopted is not removed"
 
 
