@@ -18,8 +18,9 @@ from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
+    dropped_folder,
     forget_creation,
-    never_made,
+    is_nobodys,
     orphans_of,
     statement_of,
 )
@@ -282,6 +283,7 @@ class HiveAcidConnector(Connector):
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
+        forget_creation(folder)
 
     def unregister_table(self, schema: str, name: str) -> None:
         """Take a table out of the metastore; its files stay where they are.
@@ -376,7 +378,7 @@ class HiveAcidConnector(Connector):
         known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
         schemas = [] if running or self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
         beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
-        found += [path for path in beside if path not in known and path not in schemas and never_made(path)]
+        found += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
         owners = {path: statement_of(path) for path in found}
         return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(found)]
 
@@ -432,7 +434,7 @@ def _remove_dropped(tables: Sequence[HiveTable]) -> None:
     for table in tables:
         folder = Path(table.location)
         if table.managed and folder.is_dir():
-            aside = folder.rename(folder.with_name(f"_dropped_{table.id}"))
+            aside = folder.rename(dropped_folder(folder, table.id))
             shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "adopted_partitions",
     "adopted_write_ids",
+    "dropped_folder",
     "forget_creation",
-    "never_made",
+    "is_nobodys",
     "note_creation",
     "orphans_of",
     "statement_of",
@@ -31,6 +32,7 @@ __all__ = [
 
 _IN_THE_MAKING: Final = "_in_the_making"
 """The file in a new table's folder that says that there is no such table yet."""
+_DROPPED: Final = re.compile(r"_dropped_[0-9a-f]{32}")
 _ATTEMPT: Final = re.compile(r"_tmp_(.+)_(\d+)_[0-9a-f]{12}")
 
 
@@ -45,9 +47,22 @@ def forget_creation(folder: Path) -> None:
         (folder / _IN_THE_MAKING).unlink()
 
 
-def never_made(folder: Path) -> bool:
-    """Tell whether what is in a folder without a table is of a statement that was to make one, or nothing at all."""
-    return (folder / _IN_THE_MAKING).exists() or not any(files for _, _, files in os.walk(folder))
+def dropped_folder(folder: Path, identity: str) -> Path:
+    """Give the place to which the folder of a dropped table is moved, until it is removed.
+
+    >>> dropped_folder(Path("w/t"), "0" * 32).name
+    '_dropped_00000000000000000000000000000000'
+    """
+    return folder.with_name(f"_dropped_{identity}")
+
+
+def is_nobodys(folder: Path) -> bool:
+    """Tell whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
+    return (
+        (folder / _IN_THE_MAKING).exists()
+        or _DROPPED.fullmatch(folder.name) is not None
+        or not any(files for _, _, files in os.walk(folder))
+    )
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:

@@ -258,7 +258,10 @@ class Tables:
                 return None
             except FileNotFoundError as error:
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
-                hint = "Restore it, or register the table with a metadata file that is there."
+                hint = (
+                    f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
+                    " and register it with a metadata file that is there."
+                )
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
             except Exception as error:
                 where = self._metadata_file(identifier) if _is_about_metadata(error) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,28 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
     survivor = HiveAcidConnector(tmp_path)
     assert [orphan.name for orphan in survivor.remove_orphans()] == [str(store.warehouse / "u")]
     assert sorted(folder.name for folder in store.warehouse.iterdir()) == [NAME.table]
+
+
+def test_a_folder_that_was_registered_after_its_creation_was_killed_is_no_orphan(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    create(store, SchemaTableName("default", "u"), killed=True)
+    survivor = HiveAcidConnector(tmp_path)
+    survivor.register_table("default", "u", store.warehouse / "u", columns={"id": "bigint"})
+    (store.warehouse / "u" / "notes").touch()
+    drop(survivor, SchemaTableName("default", "u"))
+    assert survivor.remove_orphans() == []
+    assert (store.warehouse / "u" / "notes").exists()
+
+
+def test_the_folder_of_a_dropped_table_that_was_not_removed_is_an_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted(A))
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda *_, **__: None)
+        drop(store)
+    (orphan,) = store.remove_orphans()
+    assert Path(orphan.name).name.startswith("_dropped_")
+    assert list(store.warehouse.iterdir()) == []
 
 
 def test_a_table_that_is_called_like_a_folder_of_a_schema_has_another_one(tmp_path: Path) -> None:
