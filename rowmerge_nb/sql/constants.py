@@ -11,6 +11,7 @@ from typing import Any, Final
 __all__ = ["NoConstantError", "constant", "constant_of"]
 
 _BIGINT: Final = range(-(2**63), 2**63)
+"""Only plain integers are looked up in it: Python counts through a range for those of a class of their own, such as an enumeration's."""
 
 
 class NoConstantError(Exception):
@@ -61,9 +62,9 @@ def constant_of(value: Any) -> str | None:
         case bool():
             return "true" if value else "false"
         case float():
-            return _double(value)
+            return _double(float(value))
         case int():
-            return _integer(value)
+            return _integer(int(value))
         case decimal.Decimal() if value.is_finite():
             return f"DECIMAL '{value:f}'"
         case dt.datetime():

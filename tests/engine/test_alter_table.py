@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -506,3 +508,36 @@ def test_a_dry_run_and_explain_leave_comments_as_they_are(engine: Engine) -> Non
     engine.run("COMMENT ON TABLE told IS 'two'", dry_run=True)
     engine.run("EXPLAIN COMMENT ON TABLE told IS 'two'")
     assert "COMMENT 'one'" in str(engine.run("SHOW CREATE TABLE told").explained)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'CREATE TABLE lake.default.other ("a.b" bigint, a row(b bigint))',
+        "ALTER TABLE lake.default.dotted ADD COLUMN a row(b bigint)",
+        'ALTER TABLE lake.default.dotted RENAME COLUMN "a.b" TO "c.d"',
+        """MERGE WITH SCHEMA EVOLUTION INTO lake.default.dotted t USING (SELECT 1 AS "a.b", CAST(row(1) AS row(b bigint)) AS a) s
+        ON t."a.b" = s."a.b" WHEN MATCHED THEN UPDATE *""",
+    ],
+)
+def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(engine: Engine, statement: str) -> None:
+    engine.run('CREATE TABLE lake.default.dotted ("a.b" bigint, c row(d bigint))')
+    with pytest.raises(RowMergeError, match="Iceberg cannot tell the columns and the fields of rows apart") as caught:
+        engine.run(statement, dialect="extended")
+    assert caught.value.code == "NOT_SUPPORTED"
+    assert "Give the column with a dot in its name another one." in str(caught.value.hint)
+    engine.run("INSERT INTO lake.default.dotted VALUES (1, row(2))")
+
+
+def test_a_column_that_an_index_needs_is_told_with_the_next_step(engine: Engine, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "lite.db")) as connection:
+        connection.executescript("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); CREATE INDEX i ON t (v)")
+    error = refused(engine, "ALTER TABLE lite.main.t DROP COLUMN v")
+    assert (error.code, "error in index i" in error.message) == ("JDBC_ERROR", True)
+    assert "in the database" in str(error.hint)
+
+
+def test_a_class_is_no_connector(engine: Engine) -> None:
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: connector is of type") as caught:
+        engine.add_catalog("made", SqliteConnector)  # type: ignore[arg-type]
+    assert "Give a connector" in str(caught.value.hint)

@@ -6,6 +6,7 @@ import itertools
 import shutil
 import threading
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,17 @@ from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
-from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of, statement_of
+from rowmerge_nb.connectors.hive_acid.housekeeping import (
+    adopted_partitions,
+    adopted_write_ids,
+    dropped_folder,
+    forget_creation,
+    is_nobodys,
+    orphans_of,
+    statement_of,
+)
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
-from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
+from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
@@ -32,7 +41,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type, parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Metastore, OpenTransaction
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
@@ -126,6 +135,8 @@ class HiveAcidConnector(Connector):
         with self._lock:
             del self._transactions[number]
         # The change is there. What is left over is nobody's, and listed by `orphans` if it stays.
+        for folder in transaction.folders:
+            forget_creation(folder)
         with suppress(OSError):
             _remove_dropped(transaction.removed)
             _remove_attempts(transaction)
@@ -235,14 +246,23 @@ class HiveAcidConnector(Connector):
             transactional: rows can be changed; if not, the table can only be read.
 
         Raises:
-            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE.
+            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE;
+                HIVE_PATH_ALREADY_EXISTS if the directory has files in common with another table; INVALID_ARGUMENTS without a name or columns.
             AnalysisError: columns and properties do not go together.
         """
         folder = Path(location).absolute()
+        pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
+        if not name or not pairs:
+            msg = f"Directory '{folder}' cannot be registered as table '{schema}.{name}' with {len(pairs)} columns"
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give the table a name, and its columns with their types.")
         if not folder.is_dir():
             msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{schema}.{name}'"
             raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
-        pairs = columns.items() if hasattr(columns, "items") else columns
+        owner = other_owner(getattr(self.metastore, "file", None), folder)
+        if owner is not None:
+            msg = f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'"
+            hint = "A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory."
+            raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
         metadata = [ColumnMetadata(column, parse_type(kind) if isinstance(kind, str) else kind) for column, kind in pairs]
         properties = {
             "partitioned_by": tuple(partitioned_by),
@@ -263,6 +283,7 @@ class HiveAcidConnector(Connector):
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
+        forget_creation(folder)
 
     def unregister_table(self, schema: str, name: str) -> None:
         """Take a table out of the metastore; its files stay where they are.
@@ -270,7 +291,9 @@ class HiveAcidConnector(Connector):
         Raises:
             ConnectorError: TABLE_NOT_FOUND.
         """
-        self.metastore.commit(None, Changes(dropped=[self._table(schema, name)]))
+        table = self._table(schema, name)
+        self.metastore.commit(None, Changes(dropped=[table]))
+        forget_creation(Path(table.location))
 
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
@@ -336,8 +359,9 @@ class HiveAcidConnector(Connector):
         """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.
 
         Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
-        listed; `abort_transaction` ends one whose process has died elsewhere. Folders of no table are listed only while nobody
-        writes, since one of them may be a table in the making, and not where a Hive Metastore is shared with other engines.
+        listed; `abort_transaction` ends one whose process has died elsewhere. Of folders without a table those are listed that were to
+        be one's, and are not, only while nobody writes, and not where a Hive Metastore is shared with other engines. A folder
+        whose table was taken out of the metastore, or which somebody has put there to be registered, is none of them.
         """
         self._end_late()
         processes = {}
@@ -346,16 +370,15 @@ class HiveAcidConnector(Connector):
                 processes[transaction.number] = transaction.process
                 self.metastore.abort(transaction.number)
         running = {transaction.number for transaction in self.metastore.open_transactions()}
+        tables = self._tables()
         found = [
-            path
-            for table in self._managed_and_registered()
-            for path in orphans_of(table, self.metastore.snapshot(table), running)
+            path for table in tables if table.transactional for path in orphans_of(table, self.metastore.snapshot(table), running)
         ]
-        known = {Path(table.location) for table in self._managed_and_registered()}
+        known = {Path(table.location) for table in tables}
         known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
         schemas = [] if running or self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
         beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
-        found += [path for path in beside if path not in known and path not in schemas]
+        found += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
         owners = {path: statement_of(path) for path in found}
         return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(found)]
 
@@ -366,13 +389,13 @@ class HiveAcidConnector(Connector):
             shutil.rmtree(orphan.name, ignore_errors=True)
         return removed
 
-    def _managed_and_registered(self) -> list[HiveTable]:
+    def _tables(self) -> list[HiveTable]:
         found = []
         for name in self.metastore.list_tables():
             # A Hive Metastore has tables of other kinds too, which do not concern us.
             with suppress(ConnectorError):
                 table = self.metastore.get_table(name)
-                found += [table] if table is not None and table.transactional else []
+                found += [table] if table is not None else []
         return found
 
 
@@ -411,7 +434,7 @@ def _remove_dropped(tables: Sequence[HiveTable]) -> None:
     for table in tables:
         folder = Path(table.location)
         if table.managed and folder.is_dir():
-            aside = folder.rename(folder.with_name(f"_dropped_{table.id}"))
+            aside = folder.rename(dropped_folder(folder, table.id))
             shutil.rmtree(aside, ignore_errors=True)
 
 

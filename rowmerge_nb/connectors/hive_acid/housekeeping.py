@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +19,50 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 
-__all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of", "statement_of"]
+__all__ = [
+    "adopted_partitions",
+    "adopted_write_ids",
+    "dropped_folder",
+    "forget_creation",
+    "is_nobodys",
+    "note_creation",
+    "orphans_of",
+    "statement_of",
+]
 
+_IN_THE_MAKING: Final = "_in_the_making"
+"""The file in a new table's folder that says that there is no such table yet."""
+_DROPPED: Final = re.compile(r"_dropped_[0-9a-f]{32}")
 _ATTEMPT: Final = re.compile(r"_tmp_(.+)_(\d+)_[0-9a-f]{12}")
+
+
+def note_creation(folder: Path) -> None:
+    """Write down that a folder is that of a table in the making: if its process dies, nobody else has anything in it."""
+    (folder / _IN_THE_MAKING).touch()
+
+
+def forget_creation(folder: Path) -> None:
+    """Remove the note: the table is there."""
+    with suppress(OSError):
+        (folder / _IN_THE_MAKING).unlink()
+
+
+def dropped_folder(folder: Path, identity: str) -> Path:
+    """Give the place to which the folder of a dropped table is moved, until it is removed.
+
+    >>> dropped_folder(Path("w/t"), "0" * 32).name
+    '_dropped_00000000000000000000000000000000'
+    """
+    return folder.with_name(f"_dropped_{identity}")
+
+
+def is_nobodys(folder: Path) -> bool:
+    """Tell whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
+    return (
+        (folder / _IN_THE_MAKING).exists()
+        or _DROPPED.fullmatch(folder.name) is not None
+        or not any(files for _, _, files in os.walk(folder))
+    )
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:

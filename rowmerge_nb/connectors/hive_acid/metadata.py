@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     changeable_table,
     hive_table,
 )
+from rowmerge_nb.connectors.hive_acid.housekeeping import note_creation
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
@@ -139,11 +141,13 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name = metadata.name
-        location = self._metastore.schema_location(name.schema) / folder_name(name.table)
+        # Schemas have folders beside those of the tables of the default schema, and an ending by which they are told apart.
+        location = self._metastore.schema_location(name.schema) / re.sub(r"\.db$", "%2Edb", folder_name(name.table))
         made = (metadata.columns, metadata.properties, str(location))
         table = defined_table(uuid.uuid4().hex, name, *made, managed=True, comment=metadata.comment)
         try:
             location.mkdir(parents=True)
+            note_creation(location)
         except FileExistsError:
             msg = f"Target directory for table '{name}' already exists: {location}"
             raise ConnectorError(

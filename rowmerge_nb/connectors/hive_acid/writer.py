@@ -251,7 +251,7 @@ def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFil
         the files under their new names.
 
     Raises:
-        ConnectorError: a file is gone, or there are more files of one place than numbers for them.
+        ConnectorError: a file is gone, there are more files of one place than numbers for them, or a directory of this write id is there.
     """
     written = []
     root, table = Path(handle.table.location), handle.table
@@ -272,16 +272,30 @@ def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFil
             source = _renumbered(source, table, write, file.bucket, statement)
         directory = root / file.partition / delta_directory(file.kind, write.write_id, write.write_id, statement)
         if directory not in made:
+            _make(directory, table, write.write_id)
             made.append(directory)
         target = directory / bucket_file(file.bucket)
         with told(target):
-            directory.mkdir(parents=True, exist_ok=True)
             os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
         written.append(Written(f"{file.kind} file", target.relative_to(root).as_posix(), file.rows, target.stat().st_size))
     for directory in made:
         with told(directory / VERSION_FILE):
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
     return written
+
+
+def _make(directory: Path, table: HiveTable, write_id: int) -> None:
+    """Make a directory for the rows of a write id, of which nobody else knows: one that is there has somebody's rows."""
+    with told(directory):
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError as error:
+            msg = f"'{directory}' is there: somebody else has given out write id {write_id} of table '{table.name}'"
+            hint = (
+                "A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
+                " and register the folder once: its write ids are counted anew."
+            )
+            raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
 
 
 def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:

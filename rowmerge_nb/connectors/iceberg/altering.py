@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, FORMAT_VERSION, ISOLATION, transforms_of, written_transform
-from rowmerge_nb.connectors.iceberg.types import schema_of
+from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
 from rowmerge_nb.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
     AddColumn,
@@ -64,7 +64,7 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         )
         raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL.")
     try:
-        with transaction.update_schema() as update:
+        with names_apart(), transaction.update_schema() as update:
             match alteration:
                 case AddColumn(column=column, position=position, after=after):
                     field = schema_of([column]).fields[0]
@@ -95,9 +95,9 @@ def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -
     """Add new columns, behind all others, to a transaction of pyiceberg.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED for a type that Iceberg does not have.
+        AnalysisError: NOT_SUPPORTED for a type that Iceberg does not have, and for names that it cannot tell apart.
     """
-    with transaction.update_schema() as update:
+    with names_apart(), transaction.update_schema() as update:
         for field in schema_of(columns).fields:
             update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
 

@@ -8,9 +8,10 @@ import weakref
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
-from rowmerge_nb.connectors.iceberg.housekeeping import has_files, remove_folder
+from rowmerge_nb.connectors.iceberg.housekeeping import files_below, has_files, known_files, remove_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog"]
+__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner"]
 
 _CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
@@ -79,6 +80,30 @@ def _require_catalog_of_tables(directory: Path) -> None:
             " metadata file: IcebergConnector('new/').register_table(schema, name, '.../metadata/....metadata.json')."
         )
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint)
+
+
+def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
+    """Give another warehouse that has a table where a metadata file is, and this table; it is looked for in the folders above.
+
+    Args:
+        directory: the warehouse that asks, None for another catalog.
+        metadata_location: the file.
+    """
+    path = local_path(metadata_location)
+    if path is None:
+        return None
+    folder = Path(path).resolve().parent
+    for warehouse in folder.parents:
+        file = warehouse / "catalog.sqlite"
+        if not file.is_file() or (directory is not None and warehouse == directory.resolve()):
+            continue
+        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
+        # One that cannot be read knows of no table.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(file))}?mode=ro", uri=True)) as connection:
+            for schema, name, location in connection.execute(query):
+                if Path(local_path(location) or "").resolve().parent == folder:
+                    return warehouse, f"{schema}.{name}"
+    return None
 
 
 def location_of(path: Path) -> str:
@@ -233,7 +258,10 @@ class Tables:
                 return None
             except FileNotFoundError as error:
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
-                hint = "Restore it, or register the table with a metadata file that is there."
+                hint = (
+                    f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
+                    " and register it with a metadata file that is there."
+                )
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
             except Exception as error:
                 where = self._metadata_file(identifier) if _is_about_metadata(error) else None
@@ -312,8 +340,10 @@ class Tables:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR if there are files in the folder that the user names: they may be another table's.
         """
         location, folder = definition.location, None
-        if location is not None:
-            self._require_empty(location)
+        if location is not None and self._has_files(location):
+            msg = f"Cannot create a table on a non-empty location: {location}"
+            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
+            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
         if location is None and self._warehouse is not None:
             folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
             location = location_of(folder)
@@ -328,22 +358,13 @@ class Tables:
             )
         return creation, folder
 
-    def _require_empty(self, location: str) -> None:
-        """See that no files are where a table is to be; of a store that only the catalog gives access to, the catalog may say it."""
+    def _has_files(self, location: str) -> bool:
         try:
-            used = has_files(file_io(self.catalog.properties, location), location)
-        except OSError as error:
-            if local_path(location) is None:
-                return
-            raise refused(error, f"Location '{location}'", "ICEBERG_FILESYSTEM_ERROR") from error
-        except (ValueError, ImportError) as error:
-            msg = f"Location '{location}' cannot be reached: {error_text(error)}"
-            hint = "See that its address begins as those of a file system do that pyiceberg knows, and that what it needs is installed."
+            return has_files(file_io(self.catalog.properties, location), location)
+        except (OSError, ValueError, ImportError) as error:
+            msg = f"Location '{location}' cannot be looked at: {' '.join(str(error).split())[:300]}"
+            hint = "See that it is spelled right and can be reached from here, or leave the property location out."
             raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint) from error
-        if used:
-            msg = f"Cannot create a table on a non-empty location: {location}"
-            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
-            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
 
     def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
@@ -422,11 +443,24 @@ class Tables:
         path = local_path(handle.location)
         if self._warehouse is None or path is None or handle.properties.get("gc.enabled", "true").lower() == "false":
             return
-        # A location may have been given with steps upwards, and the same files registered under another name.
+        # A location may have been given with steps upwards.
         folder = Path(path).resolve()
-        mine = self._warehouse.resolve() in folder.parents
-        if mine and not any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
+        if self._warehouse.resolve() in folder.parents and not self._is_shared(table, folder):
             remove_folder(Path(path))
+
+    def _is_shared(self, table: Table, folder: Path) -> bool:
+        """Tell whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there."""
+        if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
+            return True
+        unknown = files_below(folder)
+        # The table is dropped by now: nothing may fail any more.
+        with suppress(Exception):
+            unknown -= known_files(table)
+            # All other tables are read only if there is anything of theirs to be found; what failed statements have left is nobody's.
+            others = filter(None, map(self.load, self.names())) if unknown else ()
+            return any(not unknown.isdisjoint(known_files(other)) for other in others)
+        # Where a table is damaged, nobody can tell whose the files are.
+        return bool(unknown)
 
     def _metadata_paths(self) -> list[str]:
         """Give the local paths of the newest metadata files of all tables in a warehouse."""

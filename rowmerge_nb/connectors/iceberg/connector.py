@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
-from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog
+from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     folders_without_table,
     forget_writer,
+    known_files,
     orphans_of,
     remove_attempts,
     remove_folder,
@@ -210,10 +211,15 @@ class IcebergConnector(Connector):
             metadata_location: the file, ``.../metadata/00003-....metadata.json``.
 
         Raises:
-            ConnectorError: TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
+            ConnectorError: TABLE_ALREADY_EXISTS, in another warehouse too, SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
         """
         from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
 
+        owner = other_owner(self._directory, metadata_location)
+        if owner is not None:
+            msg = f"'{metadata_location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'"
+            hint = f"A table is in one catalog only. IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out there, and leaves its files."
+            raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint=hint)
         try:
             self.catalog.register_table((schema.lower(), name.lower()), metadata_location)
         except TableAlreadyExistsError as error:
@@ -230,7 +236,8 @@ class IcebergConnector(Connector):
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
 
-        In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them.
+        In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them. Tables outside the
+        warehouse may be another catalog's too: of their files only those of this connector's statements and of dead processes are.
 
         Args:
             age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
@@ -248,14 +255,21 @@ class IcebergConnector(Connector):
             ended = set(self._ended)
         found: list[tuple[Orphan, Table | None]] = []
         tables = list(filter(None, map(self._tables.load, self._tables.names())))
+        known = set[str]().union(*map(known_files, tables))
         for table in tables:
-            others = [other for other in tables if other is not table]
-            found += [(orphan, table) for orphan in orphans_of(table, others, running, ended, age)]
+            found += [(orphan, table) for orphan in orphans_of(table, known, running, ended, self._age(table, age))]
             locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)
+
+    def _age(self, table: Table, age: timedelta) -> timedelta | None:
+        """Give the age of which a table's files of unknown origin are nobody's; None outside the warehouse, where they are not the catalog's."""
+        path = local_path(table.location())
+        if self._directory is None or (path is not None and Path(path).resolve().is_relative_to(self._directory.resolve())):
+            return age
+        return None
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""

@@ -79,23 +79,25 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
     schema = schema_of(metadata.columns)
-    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), _location_of(given), properties)
+    location = _checked_location(str(given["location"])) if "location" in given else None
+    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), location, properties)
 
 
-def _location_of(given: Mapping[str, Any]) -> str | None:
-    """Give the folder that is named for a table's files.
-
-    A ``#`` or ``?`` ends the path of an address, so that all that a table writes would go into one file.
-    """
-    text = str(given["location"]).rstrip("/") if given.get("location") else ""
-    path = local_path(text)
-    if text and path is not None and not path.startswith("/"):
-        msg = f"location is a path from the root, or an address, not '{text}'"
-        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint="A relative path would be another one elsewhere.")
-    if path is None and set("#?") & set(text):
-        msg = f"location has '#' or '?', which end the path of an address: '{text}'"
+def _checked_location(location: str) -> str:
+    """Give the location of a table as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY."""
+    path, stored = local_path(location), location.rstrip("/")
+    has_host = location.startswith("file://") and not location.startswith("file:///")
+    if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
+        msg = f"location must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'"
+        hint = "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property location out."
+        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint=hint)
+    if not set("#?") & set(stored):
+        return stored
+    if path is None:
+        # All that the table writes would go into one file.
+        msg = f"location has '#' or '?', which end the path of an address: '{location}'"
         raise AnalysisError(msg, code=_INVALID, properties=("location",), hint="Name a folder without them.")
-    return (path if set("#?") & set(text) else text) or None
+    return path.rstrip("/")
 
 
 def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadata) -> None:

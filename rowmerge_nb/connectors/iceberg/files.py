@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,9 @@ from pyarrow import fs
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["create", "file_io", "local_path", "open_file", "reading", "remove"]
+__all__ = ["create", "file_io", "local_path", "open_file", "places_of", "reading", "remove"]
 
 
 def local_path(location: str) -> str | None:
@@ -25,6 +26,26 @@ def local_path(location: str) -> str | None:
         path = location.removeprefix("file:")
         return "/" + path.lstrip("/")
     return location if "://" not in location else None
+
+
+def places_of(locations: Iterable[str]) -> list[str]:
+    """Give the one name of each file's place, however its location is written: with a scheme or without, through links, with steps upwards.
+
+    >>> places_of(["file:///w/a b.parquet", "/w/../w/a b.parquet", "s3://w/a"])
+    ['/w/a b.parquet', '/w/a b.parquet', 's3://w/a']
+    """
+    real: dict[str, str] = {}
+    places = []
+    for location in locations:
+        path = local_path(location)
+        if path is None:
+            places.append(location)
+            continue
+        folder, _, name = path.rpartition("/")
+        if folder not in real:
+            real[folder] = os.path.realpath(folder or "/")
+        places.append(f"{real[folder].rstrip('/')}/{name}")
+    return places
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
-from rowmerge_nb.connectors.iceberg.files import create, local_path, remove
+from rowmerge_nb.connectors.iceberg.files import create, local_path, places_of, remove
 from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_process
 from rowmerge_nb.spi.connector import Orphan
 
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 __all__ = [
+    "files_below",
     "folders_without_table",
     "forget_writer",
     "has_files",
+    "known_files",
     "note_writer",
     "orphans_of",
     "remove_attempts",
@@ -122,23 +125,20 @@ def _note(data_location: str, prefix: str) -> str:
 
 
 def orphans_of(
-    table: Table, others: Collection[Table], running: Collection[str], ended: Collection[str], age: timedelta
+    table: Table, known: Collection[str], running: Collection[str], ended: Collection[str], age: timedelta | None
 ) -> Iterator[Orphan]:
-    """Give the files below a table's folders that no snapshot of it knows.
+    """Give the files below a table's folders that no table knows.
 
     Args:
         table: the table.
-        others: other tables of its catalog. One that shares its folder, since the same files were registered twice, knows files of its own.
+        known: the places of all files of all tables of its catalog: another one may have files in its folders.
         running: how names of files begin that are being written now; they are never among them, nor are those of other processes of this
             machine that are alive.
         ended: how names begin that ended statements wrote; they are, whatever their age, as are those of processes that have died.
-        age: how old files of unknown origin must be.
+        age: how old files of unknown origin must be; None where they may be another catalog's.
     """
     io: Any = table.io
     folders = _folders(table)
-    within = tuple(f"{folder}/" for folder in folders)
-    shared = [other for other in others if any(f"{folder}/".startswith(within) for folder in _folders(other))]
-    known = _known(table).union(*map(_known, shared))
     found = [(path, info) for folder in sorted(folders) for path, info in _listed(io, folder)]
     now = datetime.now(UTC)
     notes = [(path, info) for path, info in found if info.base_name.endswith(_WRITER)]
@@ -150,18 +150,18 @@ def orphans_of(
     }
     untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
     listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
-    for path, info in found:
+    for (path, info), place in zip(found, places_of(path for path, _ in found), strict=True):
         name = info.base_name
-        if path in known or name == "version-hint.text":
+        if place in known or name == "version-hint.text":
             continue
         since = _since(info, now)
         # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
         by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
-        if by is None and since > _COMMITTING:
+        if by is None and since > _COMMITTING and age is not None:
             yield Orphan(path, info.size, _modified(info))
         elif by is None or by.startswith(untouched):
             continue
-        elif by.startswith(listed) or since > age:
+        elif by.startswith(listed) or (age is not None and since > age):
             written = _PREFIX.fullmatch(by)
             process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
             yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
@@ -226,8 +226,8 @@ def _read(io: Any, location: str) -> str | None:
         return None
 
 
-def _known(table: Table) -> set[str]:
-    """Give all files that a table's metadata speaks of, those of its older snapshots included."""
+def known_files(table: Table) -> set[str]:
+    """Give the places of all files that a table's metadata speaks of, those of its older snapshots included."""
     metadata = table.metadata
     known = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     known |= {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
@@ -239,4 +239,10 @@ def _known(table: Table) -> set[str]:
         known.add(manifest.manifest_path)
         entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
         known.update(entry.data_file.file_path for entry in entries)
-    return known
+    return set(places_of(known))
+
+
+def files_below(folder: Path) -> set[str]:
+    """Give the places of the files in a folder, but those of metadata."""
+    files = (f"{at}/{name}" for at, _, names in os.walk(folder) for name in names)
+    return set(places_of(file for file in files if not file.endswith(".metadata.json")))

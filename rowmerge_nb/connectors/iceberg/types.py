@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.handles import Field
@@ -27,14 +28,14 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType, NestedField
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["field_of", "fields_of", "schema_of"]
+__all__ = ["field_of", "fields_of", "names_apart", "schema_of"]
 
 _READ: Final = {
     "boolean": BOOLEAN,
@@ -97,11 +98,27 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None)
 
 
+@contextmanager
+def names_apart() -> Iterator[None]:
+    """Tell what is wrong with names that Iceberg takes for one: it names the fields of rows with a dot before them.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "multiple fields for name" not in str(error):
+            raise
+        msg = f"Iceberg cannot tell the columns and the fields of rows apart: {error}"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give the column with a dot in its name another one.") from error
+
+
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
     """Give the schema of a new table; types without a counterpart become the next wider one, as in Trino.
 
     Raises:
-        AnalysisError: NOT_SUPPORTED; the message names column and type.
+        AnalysisError: NOT_SUPPORTED; the message names column and type, or two columns and fields of one name.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.types import NestedField
@@ -113,7 +130,8 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave DEFAULT out, and name the value in INSERT.")
         kind = _written(column.type, column.name)
         fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
-    return assign_fresh_schema_ids(Schema(*fields))
+    with names_apart():
+        return assign_fresh_schema_ids(Schema(*fields))
 
 
 def _written(kind: Type, path: str) -> IcebergType:

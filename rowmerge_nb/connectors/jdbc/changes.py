@@ -122,7 +122,7 @@ class Changes:
             if column.name in written
         )
         conditions = [*self.store.row_id_conditions(self.handle), "s.o = 3", *([f"s.n = {case}"] if case != NO_CASE else [])]
-        return f"UPDATE {self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
+        return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
 
     def _written(self, case: int) -> set[str]:
         """Give the columns that an update writes: those that its clause assigns where they are known, else all."""
@@ -152,9 +152,7 @@ class Changes:
         names = ", ".join(quoted(column.name) for _, column in columns)
         values = ", ".join(_inserted(index, column) for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
-        return (
-            f"INSERT INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
-        )
+        return f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
 
     def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
         for column in columns:

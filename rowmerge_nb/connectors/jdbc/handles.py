@@ -84,6 +84,7 @@ class JdbcTableHandle(ConnectorTableHandle):
         kind: ``table`` for what has rows of its own, else the word for what it is: ``view``, ...
         ranges: large ones can be read in ranges of the database's own row addresses.
         comment: the comment on it.
+        refusing: what makes a statement fail at a row that breaks a constraint, where the table says to take another row out, or to skip it.
     """
 
     name: SchemaTableName
@@ -93,6 +94,7 @@ class JdbcTableHandle(ConnectorTableHandle):
     kind: str = "table"
     ranges: bool = True
     comment: str | None = None
+    refusing: str = ""
 
     def column(self, name: str) -> Column:
         """Give a column by its name."""

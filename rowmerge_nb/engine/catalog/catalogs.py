@@ -74,7 +74,7 @@ class Catalogs:
         checked(
             connector,
             "connector",
-            lambda given: hasattr(given, "begin_transaction"),
+            lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
             "a connector, as IcebergConnector('warehouse')",
         )
         if name.lower() in self.connectors:

@@ -113,11 +113,11 @@ class ScanPass:
                 arrays.append(pa.array(positions + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:
-            code, text = "GENERIC_INTERNAL_ERROR", error_text(error)
+            code, text, hint = "GENERIC_INTERNAL_ERROR", error_text(error), None
             if isinstance(error, RowMergeError):
-                code, text = error.code, error.message
+                code, text, hint = error.code, error.message, error.hint
             msg = f"{step} failed: {text}"
-            ours = ExecutionError(msg, code=code, step=step)
+            ours = ExecutionError(msg, code=code, step=step, hint=hint)
             raised = raised_by(error, step, caller="split", number=number, call=given + 1, handle=self.table)
             ours.raised = (raised,) if raised is not None else ()
             raise ours from error

@@ -12,8 +12,9 @@ from pyarrow import orc
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
-from rowmerge_nb.spi import ConnectorSession
+from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 from tests.connectors.hive_acid.kit import (
+    NAME,
     Statement,
     contents,
     events,
@@ -311,8 +312,8 @@ def test_a_table_that_was_dropped_meanwhile_is_a_conflict_even_if_there_is_one_o
     assert contents(store) == []
 
 
-def drop(store: HiveAcidConnector) -> None:
-    statement = Statement(store)
+def drop(store: HiveAcidConnector, name: SchemaTableName = NAME) -> None:
+    statement = Statement(store, name)
     statement.metadata.drop_table(statement.session, statement.handle)
     statement.commit()
 

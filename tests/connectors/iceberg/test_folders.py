@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb import AnalysisError, ConnectorError, IcebergConnector
@@ -101,19 +103,6 @@ def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(tmp_path: P
         assert {path.name for path in (tmp_path / name).iterdir()} == {"data", "metadata"}
 
 
-def test_a_folder_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with closing(make_table(tmp_path / "w")) as store:
-        with pytest.raises(ConnectorError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* Not a directory"):
-            begin_creation(store, location=str(tmp_path / "file"))
-        with (
-            pytest.warns(UserWarning, match="xyz"),
-            pytest.raises(AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: .*xyz") as refused,
-        ):
-            begin_creation(store, location="xyz://a/b")
-        assert refused.value.properties == ("location",)
-
-
 @pytest.mark.parametrize("dropped", [NAME, NEW])
 def test_files_that_another_table_has_too_outlive_a_table(tmp_path: Path, dropped: SchemaTableName) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -185,3 +174,86 @@ def test_what_would_be_written_into_one_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: .*'#' and '\?' end the path of its address"):
             insert(store, rows(2))
         assert table_of(store).scan().to_arrow().num_rows == 1
+
+
+def data_path(store: IcebergConnector, name: SchemaTableName, path: str) -> None:
+    with table_of(store, name).transaction() as transaction:
+        transaction.set_properties({"write.data.path": path})
+
+
+def insert_into(store: IcebergConnector, name: SchemaTableName, number: int) -> None:
+    schema = table_of(store, name).schema().as_arrow()
+    table_of(store, name).append(pa.table([[number], *([None] for _ in schema.names[1:])], schema=schema))
+
+
+def age(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        os.utime(path, (0, 0))
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_files_of_a_table_within_the_folder_of_another_one_are_no_orphans(tmp_path: Path, scheme: str) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        place = f"{scheme}{table_of(store).location().removeprefix('file://')}/data/inner"
+        store.commit(begin_creation(store, location=place))
+        insert_into(store, NEW, 1)
+        age(tmp_path)
+        assert store.remove_orphans() == []
+        assert table_of(store, NEW).scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("former", [False, True], ids=["now", "formerly"])
+def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that(tmp_path: Path, former: bool) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        store.commit(begin_creation(store))
+        folder = table_of(store).location()
+        data_path(store, NEW, f"{folder}/../{folder.rpartition('/')[2]}/data")
+        insert_into(store, NEW, 1)
+        if former:
+            with table_of(store, NEW).transaction() as transaction:
+                transaction.remove_properties("write.data.path")
+        age(tmp_path)
+        assert store.remove_orphans() == []
+        drop(store, NAME)
+        assert table_of(store, NEW).scan().to_arrow().num_rows == 1
+
+
+def test_a_table_whose_folder_has_leftovers_of_nobody_goes_with_it(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        store.commit(begin_creation(store))
+        (Path(table_of(store).location().removeprefix("file://")) / "data" / "left.parquet").touch()
+        drop(store, NAME)
+        assert folders(tmp_path) == ["new"]
+
+
+def test_files_of_nobody_knows_whom_outside_the_warehouse_are_no_orphans(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path / "w")) as store, closing(IcebergConnector(tmp_path / "other")) as other:
+        store.commit(begin_creation(store, location=str(tmp_path / "outside")))
+        metadata = table_of(store, NEW).metadata_location
+        store.catalog.drop_table((NEW.schema, NEW.table))
+        for connector in (store, other):
+            connector.register_table(NEW.schema, NEW.table, metadata)
+            insert_into(connector, NEW, 1)
+        age(tmp_path / "outside")
+        assert store.remove_orphans() == other.remove_orphans() == []
+        assert [table_of(connector, NEW).scan().to_arrow().num_rows for connector in (store, other)] == [1, 1]
+
+
+@pytest.mark.parametrize("location", ["", " ", "/", "relative/folder", "~/folder", "file:///", "file://host/folder", "/a\0b"])
+def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(tmp_path: Path, location: str) -> None:
+    with closing(make_table(tmp_path)) as store:
+        with pytest.raises(AnalysisError, match="INVALID_TABLE_PROPERTY: location must be the absolute path") as refused:
+            begin_creation(store, location=location)
+        assert refused.value.properties == ("location",)
+
+
+@pytest.mark.filterwarnings("ignore:No preferred file implementation")
+@pytest.mark.parametrize("location", ["nonsense://x/y", "/" + "x" * 300])
+def test_a_location_that_cannot_be_looked_at_is_told(tmp_path: Path, location: str) -> None:
+    with closing(make_table(tmp_path)) as store:
+        with pytest.raises(AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be looked at") as refused:
+            begin_creation(store, location=location)
+        assert refused.value.properties == ("location",)

@@ -402,3 +402,15 @@ def test_columns_have_no_defaults_that_trino_would_show_and_get_none(stock: Engi
     error = failing(stock, "ALTER TABLE stock ADD COLUMN more int DEFAULT 1", dialect="extended")
     assert error.message == "Catalog 'db' does not support default value for column name 'more'"
     assert "DEFAULT" not in str(stock.run("SHOW CREATE TABLE stock").explained)
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM shelf", "DELETE FROM shelf"])
+def test_a_value_that_is_none_of_its_column_is_told_with_the_next_step(
+    engine: Engine, database: Database, statement: str
+) -> None:
+    if database.kind == "postgresql":
+        pytest.skip("PostgreSQL keeps what a column is declared to be")
+    database.sql("CREATE TABLE shelf (sku INTEGER PRIMARY KEY, place INTEGER)", "INSERT INTO shelf VALUES (1, 2), (2, 'attic')")
+    with pytest.raises(RowMergeError, match=r"'attic' \(text\), which is no bigint") as caught:
+        engine.run(statement)
+    assert caught.value.hint == "Correct the value, or declare the column otherwise."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
@@ -31,9 +32,8 @@ from rowmerge_nb.spi.types import parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-__all__ = ["EmbeddedMetastore"]
+__all__ = ["EmbeddedMetastore", "other_owner"]
 
 _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60
@@ -405,6 +405,7 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
     except sqlite3.IntegrityError:
         msg = f"Table '{name}' already exists"
         raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from None
+    _require_own_folder(connection, table)
     placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
     rows = [
         (table.id, i, c.name, str(c.type), c.nullable, placed[0].get(c.name), placed[1].get(c.name))
@@ -412,6 +413,49 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
     ]
     connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     _write_comments(connection, table)
+
+
+def _require_own_folder(connection: sqlite3.Connection, table: HiveTable) -> None:
+    """See that a table has its folder for itself: files are named by write ids, which every table counts for itself, and go with it.
+
+    Raises:
+        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
+    """
+    other = _table_at(connection, Path(table.location), but=table.id)
+    if other is not None:
+        msg = f"Directory '{table.location}' of table '{table.name}' has files in common with table '{other}'"
+        hint = f"Every table has a folder of its own. Name another one, or take '{other}' out by unregister_table before."
+        raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
+
+
+def _table_at(connection: sqlite3.Connection, folder: Path, but: str = "") -> SchemaTableName | None:
+    """Give a table whose folder is this one, lies in it or has it within; links are followed."""
+    folder = folder.resolve()
+    for schema, name, location in connection.execute("SELECT schema_name, name, location FROM tables WHERE id <> ?", (but,)):
+        other = Path(location).resolve()
+        if folder.is_relative_to(other) or other.is_relative_to(folder):
+            return SchemaTableName(schema, name)
+    return None
+
+
+def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName] | None:
+    """Give another embedded metastore that has a folder's files for a table's, and this table; it is looked for where its warehouse is.
+
+    Args:
+        file: the metastore that asks, None for one that is no file.
+        folder: the folder.
+    """
+    folder = folder.resolve()
+    for warehouse in folder.parents:
+        found = warehouse.parent / "metastore.sqlite"
+        if warehouse.name != "warehouse" or not found.is_file() or (file is not None and found == file.resolve()):
+            continue
+        # One that cannot be read knows of no table.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(found))}?mode=ro", uri=True)) as connection:
+            table = _table_at(connection, folder)
+            if table is not None:
+                return found, table
+    return None
 
 
 def _write_comments(connection: sqlite3.Connection, table: HiveTable) -> None:

@@ -153,7 +153,8 @@ class PostgresStore(Store):
             return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")
         if state.startswith("22"):
             return ExecutionError(f"{doing} in {where} failed: {words}", code="INVALID_CAST_ARGUMENT", step="finish_merge")
-        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
+        hint = "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
+        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
         """Tell whether an error speaks of a key, or an exclusion, that would be there twice."""

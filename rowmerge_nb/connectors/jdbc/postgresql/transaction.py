@@ -103,7 +103,8 @@ class PostgresTransaction(JdbcTransaction):
         """Find a table or view, whatever the case of its name's letters."""
         found = self.reader().query(
             "SELECT c.oid::bigint AS oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::text AS kind, "
-            "obj_description(c.oid, 'pg_class') AS comment FROM pg_class c "
+            "obj_description(c.oid, 'pg_class') AS comment, "
+            "c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM pg_class c "
             f"JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
             f"AND lower(n.nspname) = {literal(name.schema)} AND lower(c.relname) = {literal(name.table)} "
             f"AND c.relname NOT LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')}"
@@ -128,7 +129,8 @@ class PostgresTransaction(JdbcTransaction):
         )
         spelled = (table["schema"], table["name"])
         kind = _KINDS[table["kind"]]
-        key = tuple(row["name"] for row in keys)
+        # Among the rows of tables that inherit from it a key may be there several times.
+        key = () if table["inherited"] else tuple(row["name"] for row in keys)
         return JdbcTableHandle(name, spelled, tuple(columns), key, kind, table["kind"] in "rm", table["comment"])
 
     def _catalog_columns(self, oid: int) -> list[dict[str, Any]]:

@@ -140,10 +140,12 @@ class SqliteStore(Store):
         if "disk I/O error" in words:
             hint = "See what is wrong with its disk; the table is as it was."
             return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
-        if "no such table" in words or "no such column" in words:
+        # One that an index, a view or a trigger would miss is there.
+        if ("no such table" in words or "no such column" in words) and not words.startswith("error in"):
             code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
             return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
-        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
+        hint = "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
+        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
         """Tell whether an error speaks of a key that would be there twice."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -104,7 +105,13 @@ class SqliteTransaction(JdbcTransaction):
             tuple(key for _, key in keys),
             {"virtual": "virtual table"}.get(kind, kind),
             ranges=kind == "table" and not found[0]["wr"],
+            refusing="OR ABORT " if self._resolves_conflicts(spelled) else "",
         )
+
+    def _resolves_conflicts(self, table: str) -> bool:
+        """Tell whether a table may have rows taken out, or skip rows, where a constraint is broken: nobody would hear of those."""
+        query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
+        return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
 
     def _column(self, table: str, row: dict[str, Any], keys: list[tuple[int, str]], *, without_rowid: bool) -> Column:
         declared, default = row["type"], row["value"]

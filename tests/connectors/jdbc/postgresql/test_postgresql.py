@@ -203,6 +203,19 @@ def test_partitioned_tables_are_merged_into(pg: Database) -> None:
     assert content(pg) == [(2, 6), (3, 7), (12, 5)]
 
 
+def test_a_table_that_others_inherit_from_is_not_changed_since_keys_may_be_there_twice(pg: Database) -> None:
+    pg.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, note text)",
+        "CREATE TABLE attic () INHERITS (shelf)",
+        "WITH below AS (INSERT INTO attic VALUES (1, 'b')) INSERT INTO shelf VALUES (1, 'a')",
+    )
+    error = refused(lambda: merge(pg, "shelf", [(1, "a!", 3, 1), (1, "b!", 3, 1)]))
+    assert error.code == "NOT_SUPPORTED"
+    assert sorted(content(pg)) == [(1, "a"), (1, "b")]
+    insert(pg, "shelf", pa.table({"sku": pa.array([2], pa.int32()), "note": ["c"]}))
+    assert pg.rows("SELECT * FROM ONLY shelf ORDER BY 1") == [(1, "a"), (2, "c")]
+
+
 def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql: str) -> None:
     pg.sql(
         "DROP ROLE IF EXISTS guest",

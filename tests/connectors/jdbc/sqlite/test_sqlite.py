@@ -15,7 +15,7 @@ from rowmerge_nb.connectors.jdbc.sqlite import store
 from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
 from rowmerge_nb.spi import ConnectorTableMetadata, Constraint, SchemaTableName
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
-from tests.connectors.jdbc.test_calls import create, insert
+from tests.connectors.jdbc.test_calls import content, create, insert
 
 
 def refused(call: Any) -> RowMergeError:
@@ -221,3 +221,27 @@ def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_
     assert caught.value.code == "COLUMN_NOT_FOUND"
     assert "no such column: note" in caught.value.message
     assert caught.value.hint == "Run the statement again."
+
+
+@pytest.mark.parametrize("resolution", ["REPLACE", "IGNORE"])
+def test_a_table_that_would_take_rows_out_or_skip_them_for_a_repeated_key_keeps_all_of_them(
+    lite: Database, resolution: str
+) -> None:
+    unique = f"UNIQUE ON\n conflict {resolution}"
+    lite.sql(f"CREATE TABLE shelf (sku INTEGER PRIMARY KEY, place INTEGER {unique})", "INSERT INTO shelf VALUES (1, 10), (2, 20)")
+    for change in ((2, 10, 3, 2), (3, 10, 1, None)):
+        with pytest.raises(RowMergeError, match=r"CONSTRAINT_VIOLATION: .*UNIQUE constraint failed: shelf\.place"):
+            merge(lite, "shelf", [change])
+        assert content(lite) == [(1, 10), (2, 20)]
+    merge(lite, "shelf", [(1, 20, 3, 1), (2, 10, 3, 2)])
+    assert content(lite) == [(1, 20), (2, 10)], "places may be exchanged"
+
+
+def test_what_a_trigger_refuses_is_told_with_a_next_step(lite: Database) -> None:
+    lite.sql(
+        "CREATE TABLE shelf (sku INTEGER PRIMARY KEY, note TEXT)",
+        "CREATE TRIGGER guard BEFORE INSERT ON shelf BEGIN SELECT RAISE(ABORT, 'no inserts'); END",
+    )
+    with pytest.raises(RowMergeError, match=r"JDBC_ERROR: .* failed: no inserts\. Change what its words are about"):
+        merge(lite, "shelf", [(1, "a", 1, None)])
+    assert content(lite) == []
