@@ -19,7 +19,7 @@ CREATE = (
 SHOWN = """CREATE TABLE memory.default.items (
    id bigint,
    status varchar(5) DEFAULT 'new' NOT NULL,
-   n decimal(6,2) DEFAULT DECIMAL '-1.5' COMMENT 'how many',
+   n decimal(6, 2) DEFAULT DECIMAL '-1.5' COMMENT 'how many',
    day date DEFAULT DATE '2024-02-29'
 )
 WITH (
