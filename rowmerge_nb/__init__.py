@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
-    from rowmerge_nb.trace.audit_files import load_audit as load_audit
-    from rowmerge_nb.trace.files import load_trace as load_trace
-    from rowmerge_nb.trace.files import save_trace as save_trace
     from rowmerge_nb.trace.record import Record as Record
-    from rowmerge_nb.trace.record_files import load_record as load_record
+    from rowmerge_nb.trace.saved.audits import load_audit as load_audit
+    from rowmerge_nb.trace.saved.records import load_record as load_record
+    from rowmerge_nb.trace.saved.traces import load_trace as load_trace
+    from rowmerge_nb.trace.saved.traces import save_trace as save_trace
     from rowmerge_nb.trace.trace import Trace as Trace
     from rowmerge_nb.trace.trino_query import trino_query as trino_query
 
@@ -82,13 +82,13 @@ _HOMES = {
     "audit": "default",
     "default_engine": "default",
     "doctor": "machine",
-    "load_audit": "trace.audit_files",
-    "load_record": "trace.record_files",
-    "load_trace": "trace.files",
+    "load_audit": "trace.saved.audits",
+    "load_record": "trace.saved.records",
+    "load_trace": "trace.saved.traces",
     "replay": "replays.run",
     "restore": "default",
     "run": "default",
-    "save_trace": "trace.files",
+    "save_trace": "trace.saved.traces",
     "trino_query": "trace.trino_query",
     "undo": "default",
 }

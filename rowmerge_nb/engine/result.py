@@ -363,7 +363,7 @@ class Result:
         """
         from rowmerge_nb.engine.variants import variants_of
         from rowmerge_nb.report.explorer.page import explorer_page
-        from rowmerge_nb.trace.files import write_private
+        from rowmerge_nb.trace.saved.files import write_private
 
         untouched = None if self.again is None else self.again.untouched(self.trace)
         page = explorer_page(self.trace, untouched, variants_of(self.trace))

@@ -28,7 +28,7 @@ from rowmerge_nb.replays.table import Prepared, prepared_table
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.trace.record import HandedPage, Record
-from rowmerge_nb.trace.record_files import load_record
+from rowmerge_nb.trace.saved.records import load_record
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:

@@ -207,7 +207,7 @@ class Audit:
             RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written.
         """
         from rowmerge_nb.report.audit import audit_page
-        from rowmerge_nb.trace.files import write_private
+        from rowmerge_nb.trace.saved.files import write_private
 
         write_private(path, audit_page(self).encode("utf-8", "backslashreplace"), "The report")
 
@@ -221,7 +221,7 @@ class Audit:
             RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written,
                 GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
-        from rowmerge_nb.trace.audit_files import save_audit
+        from rowmerge_nb.trace.saved.audits import save_audit
 
         save_audit(self, path)
 

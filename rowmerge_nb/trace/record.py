@@ -173,7 +173,7 @@ class Record:
             RowMergeError: INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be written,
                 GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
         """
-        from rowmerge_nb.trace.record_files import save_record
+        from rowmerge_nb.trace.saved.records import save_record
 
         save_record(self, path)
 

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.report.bundle import mime_bundle
-from rowmerge_nb.trace.schema import decoded, encoded
+from rowmerge_nb.trace.saved.schema import decoded, encoded
 
 
 @pytest.fixture(scope="module")

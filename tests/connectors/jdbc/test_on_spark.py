@@ -25,7 +25,7 @@ from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.notebook.display import error_bundle, plan_bundle, result_bundle
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.report.model.report import PARTS
-from rowmerge_nb.trace.files import save_trace
+from rowmerge_nb.trace.saved.traces import save_trace
 from tests.connectors.jdbc.support import Database
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report import build_report
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
-from rowmerge_nb.trace.files import load_trace, save_trace
+from rowmerge_nb.trace.saved.traces import load_trace, save_trace
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,8 @@ from rowmerge_nb import RowMergeError, load_trace, save_trace
 from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import render_page
-from rowmerge_nb.trace import files as module
+from rowmerge_nb.trace.saved import files as module
+from rowmerge_nb.trace.saved.earlier import FORMAT
 from rowmerge_nb.trace.trace import Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 
 MUTATIONS = 400
-FORMAT = module.FORMAT
 
 
 def refused(path: Any) -> str:
@@ -134,15 +134,15 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "it is not JSON"),
-        (b"\xff\xfe\x00", "it is not JSON"),
+        (b"", "something else than a trace"),
+        (b"\xff\xfe\x00", "something else than a trace"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a": ' * 50_000, "nested too deeply"),
         (b"[]", "something else than a trace"),
         (b'{"format": "x"}', "something else than a trace"),
         (b'{"rowmerge_nb trace 99": {}}', "of the format 'rowmerge_nb trace 99'"),
         (b'{"rowmerge_nb trace 2": {}}', "$: an object is not a Trace"),
-        (b'{"rowmerge_nb trace 2": 1' + b"0" * 5000 + b"}", "it is not JSON"),
+        (b'{"rowmerge_nb trace 2": 1' + b"0" * 5000 + b"}", "something else than a trace"),
         (b'{"rowmerge_nb trace 2": {"is": "NodeRecord", "fields": {}}}', "$: a NodeRecord is not a Trace"),
     ],
 )

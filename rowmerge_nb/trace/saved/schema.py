@@ -83,7 +83,7 @@ def decoded(content: Any) -> Trace:
     'DROP TABLE'
     >>> decoded({"is": "Trace", "fields": {"statement": 3}})
     Traceback (most recent call last):
-    rowmerge_nb.trace.schema.TraceSchemaError: $.kind: it is missing
+    rowmerge_nb.trace.saved.schema.TraceSchemaError: $.kind: it is missing
     """
     trace = decoded_as(content, Trace)
     _check_plan(trace)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import RowMergeError, error_text
-from rowmerge_nb.trace.files import checked_file, read_file, write_private
+from rowmerge_nb.errors import error_text
 from rowmerge_nb.trace.record import HandedPage, Record
-from rowmerge_nb.trace.schema import TraceSchemaError, decoded_as, encoded
+from rowmerge_nb.trace.saved.files import FileFormat, write_private
+from rowmerge_nb.trace.saved.schema import TraceSchemaError, decoded_as, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "load_record", "save_record"]
 
 FORMAT: Final = "rowmerge_nb record 1"
+RECORD_FILE: Final = FileFormat(FORMAT, "a record", "result.record().save(...), or the option record")
 HEADER: Final = "record.json"
 ROWS: Final = "rows.arrow"
 PAGES: Final = "pages/"
@@ -58,37 +59,16 @@ def load_record(path: str | Path) -> Record:
     >>> load_record(file).kind, oct(os.stat(file).st_mode & 0o777)
     ('INSERT', '0o600')
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(read_file(checked_file(path)))) as file:
-            return _read(file)
-    except TraceSchemaError as error:
-        wrong = str(error)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        wrong = f"it is cut short, or is something else than a record ({error_text(error)})"
-    except OSError as error:
-        wrong = error.strerror or str(error)
-    except RecursionError:
-        wrong = "it is nested too deeply"
-    except RowMergeError as error:
-        wrong = error.message
-    except (ValueError, RuntimeError, KeyError, OverflowError, MemoryError) as error:
-        wrong = f"it is damaged: {error_text(error)[:200]}"
-    msg = f"'{path}' cannot be opened as a record: {wrong}"
-    hint = f"Write one with result.record().save(...), or the option record; this version reads '{FORMAT}'."
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return RECORD_FILE.opened(path, _read)
 
 
-def _read(file: zipfile.ZipFile) -> Record:
-    content = json.loads(_entry(file, HEADER).decode("utf-8"))
-    key = (
-        next((key for key in content if key.startswith(FORMAT[: FORMAT.rindex(" ")])), None)
-        if isinstance(content, dict)
-        else None
-    )
-    if key != FORMAT:
-        wrong = f"it is of the format '{key[:80]}'" if key is not None else "it is something else than a record"
-        raise TraceSchemaError(path="$", wrong=wrong)
-    header: Record = decoded_as(content[FORMAT], Record)
+def _read(content: bytes) -> Record:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return _record(file)
+
+
+def _record(file: zipfile.ZipFile) -> Record:
+    header: Record = decoded_as(RECORD_FILE.inside(json.loads(_entry(file, HEADER).decode("utf-8"))), Record)
     _check_header(header)
     names = file.namelist()
     pages: list[HandedPage] = []

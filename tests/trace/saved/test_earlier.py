@@ -17,15 +17,14 @@ from rowmerge_nb import RowMergeError, load_trace, save_trace
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.spi import PageLayout
-from rowmerge_nb.trace.earlier import of_present_format
-from rowmerge_nb.trace.files import FORMAT
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.raised import Raised
+from rowmerge_nb.trace.saved.earlier import FORMAT, of_present_format
 from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
-from tests.trace.test_files import mutated
+from tests.trace.saved.test_traces import mutated
 
 HERE = Path(__file__).parent
 

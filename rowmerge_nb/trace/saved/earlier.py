@@ -12,7 +12,7 @@ from typing import Any, Final
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import MERGE_ROW, PageLayout
 from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.trace.schema import decoded_page, encoded
+from rowmerge_nb.trace.saved.schema import decoded_page, encoded
 from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]

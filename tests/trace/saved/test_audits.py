@@ -15,7 +15,7 @@ import pytest
 from rowmerge_nb import RowMergeError, Trace, load_audit, save_trace
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.trace.audit import Audit, AuditCounts, AuditedRow, Cause, Explanation, RowFate
-from rowmerge_nb.trace.audit_files import FORMAT
+from rowmerge_nb.trace.saved.audits import FORMAT
 
 ROW = {
     "id": 1,

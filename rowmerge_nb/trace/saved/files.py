@@ -1,0 +1,148 @@
+"""Files that hold rows: written all or nothing, read by their owner alone; and the one error of a file that is not what it should be."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkstemp
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.private import is_full
+from rowmerge_nb.trace.saved.schema import TraceSchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FileFormat", "checked_drawing", "write_private"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A kind of saved file.
+
+    Attributes:
+        name: the name and the version that its content stands under: ``rowmerge_nb trace 8``.
+        what: what such a file is, with its article: ``a trace``.
+        writer: how one is written, as an error's next step says it: ``save_trace``.
+    """
+
+    name: str
+    what: str
+    writer: str
+
+    def opened(self, path: str | Path, read: Callable[[bytes], T]) -> T:
+        """Give what a file holds.
+
+        Args:
+            path: the file.
+            read: makes it of the file's bytes; whatever it raises for bytes that are something else is told as the reason.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not of this format; the message says why.
+        """
+        file = _checked_path(path)
+        try:
+            return read(_content(file))
+        except TraceSchemaError as error:
+            wrong = str(error)
+        except RowMergeError as error:
+            wrong = error.message
+        except OSError as error:
+            wrong = error.strerror or str(error)
+        except RecursionError:
+            wrong = "it is nested too deeply"
+        except Exception as error:  # noqa: BLE001 - a hostile file has a reader raise anything
+            wrong = f"it is cut short or damaged, or is something else than {self.what} ({error_text(error)[:200]})"
+        msg = f"'{path}' cannot be opened as {self.what}: {wrong}"
+        raise RowMergeError(
+            msg, code="INVALID_ARGUMENTS", hint=f"Write one with {self.writer}; this version reads '{self.name}'."
+        )
+
+    def inside(self, content: Any) -> Any:
+        """Give what stands under the format's name.
+
+        Raises:
+            TraceSchemaError: something else stands there; another version of the format is named.
+
+        >>> FileFormat("rowmerge_nb audit 1", "an audit", "audit.save(...)").inside({"rowmerge_nb audit 7": {}})
+        Traceback (most recent call last):
+        rowmerge_nb.trace.saved.schema.TraceSchemaError: $: it is of the format 'rowmerge_nb audit 7'
+        """
+        names = list(content) if isinstance(content, dict) else []
+        if names == [self.name]:
+            return content[self.name]
+        family = self.name[: self.name.rindex(" ")]
+        other = next((name for name in names if name.startswith(family)), None)
+        wrong = f"it is of the format '{other[:80]}'" if other is not None else f"it is something else than {self.what}"
+        raise TraceSchemaError(path="$", wrong=wrong)
+
+
+def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
+    """See that a report can be made of what was read: every part may be as it should be, and the parts not go together."""
+    try:
+        draw(value)
+    except Exception as error:
+        wrong = f"its parts do not go together: {error_text(error)[:200]}"
+        raise TraceSchemaError(path="$", wrong=wrong) from error
+    return value
+
+
+def write_private(path: str | Path, content: bytes, what: str) -> None:
+    """Write a file that only its owner may read, all of it or nothing.
+
+    Args:
+        path: the file; one that is there is replaced.
+        content: its content.
+        what: what cannot be saved if it fails: ``The trace``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
+            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+    """
+    try:
+        _replace(_checked_path(path), content)
+    except OSError as error:
+        denied = isinstance(error, PermissionError)
+        code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
+        msg = f"{what} cannot be saved as '{path}': {error.strerror or error}"
+        raise RowMergeError(msg, code=code, hint="Name a file in a directory that you may write to and that has room.") from error
+
+
+def _checked_path(path: str | Path) -> Path:
+    """Give a path that a file can have; INVALID_ARGUMENTS for anything else."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        msg = f"{path!r} is not the path of a file"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'.")
+    return Path(path)
+
+
+def _content(path: Path) -> bytes:
+    """Read a file that is one: a pipe is not waited for."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(0, "It is not a file")
+        return file.read()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside the one that is to be replaced, and put it in its place; a link stays, and what it names is replaced."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(0, "Something else than a file is there")
+    number, name = mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -1,0 +1,65 @@
+"""Saving a trace and opening it again: a JSON file that only its owner can read, since it holds rows. Needs no Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.trace.saved.earlier import FORMAT, of_present_format
+from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, write_private
+from rowmerge_nb.trace.saved.schema import decoded, encoded
+from rowmerge_nb.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["load_trace", "save_trace"]
+
+TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
+
+
+def save_trace(trace: Trace, path: str | Path) -> None:
+    """Write a trace to a file, all of it or nothing. The file holds rows of the tables: only its owner may read it.
+
+    Args:
+        trace: the trace, ``result.trace``.
+        path: the file; one that is there is replaced.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
+            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+
+    >>> import tempfile, os
+    >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
+    >>> save_trace(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"), file)
+    >>> load_trace(file).kind, oct(os.stat(file).st_mode & 0o777)
+    ('DROP TABLE', '0o600')
+    """
+    given: object = trace
+    if not isinstance(given, Trace):
+        msg = f"A {type(given).__name__} is not a trace, and cannot be saved as one"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give result.trace.")
+    # In ASCII: a text may hold half a character that UTF-8 has no form for.
+    write_private(path, json.dumps({FORMAT: encoded(trace)}).encode("ascii"), "The trace")
+
+
+def load_trace(path: str | Path) -> Trace:
+    """Open a saved trace.
+
+    Args:
+        path: the file that `save_trace` has written.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not a trace of this format; the message names the place
+            in it.
+    """
+    return TRACE_FILE.opened(path, _read)
+
+
+def _read(content: bytes) -> Trace:
+    from rowmerge_nb.report.model.report import build_report
+
+    value = json.loads(content.decode("utf-8"))
+    present = of_present_format(value)
+    return checked_drawing(decoded(present if present is not None else TRACE_FILE.inside(value)), build_report)
