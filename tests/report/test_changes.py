@@ -44,6 +44,9 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
     text = render_text(build_report(trace), show="diff,journeys")
     assert "=  Hal\N{OPEN BOX}" in text
     assert text.endswith("2 target rows untouched, since no row of the source has them for partners.")
+    fewer = replace(trace, untouched=untouched(("Hal ", 3, "Hull")), rows_before=6)
+    one = render_text(build_report(fewer), show="journeys")
+    assert "1 target row untouched, since no row of the source has it for a partner:" in one
     html = render_html(build_report(trace))
     assert html.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
     assert "<li>" not in html

@@ -184,7 +184,8 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     touched = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
     total = rows.num_rows if trace.rows_before is None else trace.rows_before - len(touched)
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
-    why = "no row of the source has them for partners" if trace.kind == "MERGE" else "WHERE is not true for them"
+    them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
+    why = f"no row of the source has {them} for {partners}" if trace.kind == "MERGE" else f"WHERE is not true for {them}"
     return written, f"{plural(total, 'target row')} untouched, since {why}{first}"
 
 
