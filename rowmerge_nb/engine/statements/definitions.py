@@ -158,6 +158,8 @@ class DefinitionRun(StatementRun):
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""
         analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
+        if analysis.kind == "ALTER VIEW" and analysis.view is not None:
+            return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
         if analysis.view is not None:
             return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
         if analysis.kind == "DROP VIEW":
@@ -172,7 +174,21 @@ class DefinitionRun(StatementRun):
             return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)
         if analysis.kind == "CREATE SCHEMA":
             return "create_schema", partial(metadata.create_schema, session, rest[0])
+        if analysis.cascades:
+            return "drop_schema", partial(self._drop_with_all, catalog, rest[0])
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
+
+    def _drop_with_all(self, catalog: str, schema: str) -> None:
+        """Drop a schema with its tables and views, in the one transaction that the statement has."""
+        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        for name in self.views.names(catalog, metadata, session):
+            if name.schema == schema:
+                self.views.drop(catalog, metadata, session, name)
+        for name in metadata.list_tables(session):
+            handle = metadata.get_table_handle(session, name) if name.schema == schema else None
+            if handle is not None:
+                metadata.drop_table(session, handle)
+        metadata.drop_schema(session, schema)
 
 
 @dataclass(kw_only=True)

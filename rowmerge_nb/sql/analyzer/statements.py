@@ -20,6 +20,7 @@ from rowmerge_nb.sql.analyzer.definitions import (
     create_view,
     drop_schema,
     drop_view,
+    rename_view,
     show,
     truncate,
 )
@@ -192,6 +193,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.DropTable: drop_table,
     st.CreateView: create_view,
     st.DropView: drop_view,
+    st.RenameView: rename_view,
     st.CreateSchema: create_schema,
     st.DropSchema: drop_schema,
     st.Truncate: truncate,

@@ -46,7 +46,6 @@ _INSTEAD: Final[dict[str, str]] = {
     "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
     "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
     "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
-    "ALTER VIEW": "Write CREATE VIEW with the new name, and DROP VIEW.",
     "DESCRIBE INPUT": "Each ? takes the type of the value behind USING.",
     "DESCRIBE OUTPUT": "CREATE VIEW and DESCRIBE tell the columns of a query.",
 }
@@ -159,19 +158,19 @@ class DefinitionReader(MergeReader):
         what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
         if what in _NOT_HERE:
             self.refuse_statement_of(f"CREATE {what}")
-        first = self.take().span
+        self.take()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
             self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
-        if or_replace:
-            said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
-            self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(first))
         if self.accept("SCHEMA"):
             return self._create_schema()
         self.expect("TABLE")
+        return replace(self._create_table(), replace=or_replace)
+
+    def _create_table(self) -> st.CreateTable:
         if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
         if if_not_exists:
             self.take()
@@ -359,9 +358,9 @@ class DefinitionReader(MergeReader):
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
-    def _alter(self) -> st.AlterTable:
+    def _alter(self) -> st.AlterTable | st.RenameView:
         if self.ahead().word == "VIEW":
-            self._alter_view()
+            return self._alter_view()
         if self.ahead().word in _NOT_ALTERED:
             self.refuse_statement_of(f"ALTER {self.ahead().word}")
         self.take()
@@ -376,19 +375,18 @@ class DefinitionReader(MergeReader):
             self.note("'EXISTS'")
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
 
-    def _alter_view(self) -> NoReturn:
+    def _alter_view(self) -> st.RenameView:
         start = self.index
         self.take()
         self.take()
-        self._refuse_later(start)
-        self.table_name()
-        if self.expect("RENAME", "SET").word == "RENAME":
-            self._second("RENAME", "TO")
-            self.table_name()
-        else:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
             self._principal()
-        self._refuse_read()
+            self._refuse_later(start, "ALTER VIEW SET AUTHORIZATION is not supported by this engine")
+            self._refuse_read()
+        self._second("RENAME", "TO")
+        return st.RenameView(*self.whole(), name, self.table_name())
 
     def _principal(self) -> None:
         """Read who owns or may do something."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
+from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
 from rowmerge_nb.sql.tree import statements as st
@@ -363,12 +364,13 @@ class StatementReader(DefinitionReader):
 
     def _execute(self) -> st.Execute:
         self.take()
-        name, inner = None, ""
-        if self.token.word == "IMMEDIATE" and self.ahead().kind is Kind.STRING:
+        name: Identifier | None = None
+        inner: s.Literal | None = None
+        if self.token.word == "IMMEDIATE" and self.ahead().kind in STRINGS:
             self.take()
             literal = self.primary()
             assert isinstance(literal, s.Literal)
-            inner = literal.value
+            inner = literal
         else:
             self.note("'IMMEDIATE'")
             name = self.identifier()
@@ -379,11 +381,17 @@ class StatementReader(DefinitionReader):
                 values.append(self._written_value())
         return st.Execute(*self.whole(), name, inner, tuple(values))
 
-    def _written_value(self) -> str:
-        start = self.token.span.start
+    def _written_value(self) -> st.WrittenValue:
+        start = self.index
         value = self.expression()
-        text = self.text[start : self.tokens[self.index - 1].span.end]
-        return text if isinstance(value, s.Literal) else f"({text})"
+        parts = list(s.walk(value))
+        name = next((part for part in parts if isinstance(part, s.Name)), None)
+        if name is not None and not any(isinstance(part, s.Lambda) for part in parts):
+            said = "Constant expression cannot contain column references"
+            self.refused(AnalysisError(said, code="EXPRESSION_NOT_CONSTANT", hint="Give a constant.").at(name.span))
+        span, is_literal = self.span_from(start), isinstance(value, s.Literal)
+        text = span.of(self.text)
+        return st.WrittenValue(text if is_literal else f"({text})", span, is_literal)
 
     def _deallocate(self) -> st.Deallocate:
         self.take()
