@@ -193,13 +193,15 @@ class DefinitionRun(StatementRun):
 
 @dataclass(kw_only=True)
 class ListingRun(StatementRun):
-    """One SHOW on its way: the analyzer has found its rows."""
+    """One SHOW on its way: the analyzer has found its rows; SET TIME ZONE has none."""
 
     rehearsable: ClassVar[bool] = True
     analysis: ListingAnalysis
 
     def work(self) -> None:
-        """Give the rows the form of a table."""
+        """Give the rows the form of a table, if there are any columns."""
+        if not self.analysis.columns:
+            return
         with self.timed("run"):
             columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
             kinds = [(name, kind.arrow) for name, kind in self.analysis.columns]

@@ -621,7 +621,7 @@ class CallAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class ListingAnalysis(Analysis):
-    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone; or a SET, which answers nothing and has no columns.
 
     Args:
         kind: the statement's words: ``SHOW TABLES``, ...

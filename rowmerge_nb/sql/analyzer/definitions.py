@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
 
@@ -231,15 +232,25 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
         pattern = _pattern(context, statement.like.value, statement.escape)
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
     kind = f"SHOW {statement.kind}"
-    columns = tuple((name, VARCHAR) for name in names)
+    columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
     return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
 
 
-def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
+def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     tables, name = context.tables, statement.name
     span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
+    if statement.kind == "SESSION":
+        # How a statement is run is said by options, which are no properties.
+        return ("Name", "Value", "Default", "Type", "Description"), []
+    if statement.kind == "FUNCTIONS":
+        if name is not None and len(name.parts) > 2:
+            said = f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}"
+            context.error("SYNTAX_ERROR", said, span)
+        named = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
+        # A schema has none of its own.
+        return named, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
         if len(parts) > 1:

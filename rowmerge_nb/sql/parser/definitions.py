@@ -24,18 +24,15 @@ _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIE
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = ("CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION")
+_NOT_SHOWN: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 """What SHOW can be about besides what is shown here."""
 _NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
 """What SHOW CREATE can be about besides."""
 
 _INSTEAD: Final[dict[str, str]] = {
-    "SET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SET TIME": "The session's zone is UTC: write x AT TIME ZONE 'Europe/Berlin', or with_timezone(x, 'Europe/Berlin').",
+    "SET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
     "SET ROLE": "Nobody logs in: leave it out.",
-    "RESET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SHOW SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SHOW FUNCTIONS": "docs/functions.md lists all functions; Tab offers them.",
+    "RESET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
     "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
     "SHOW ROLES": "Nobody logs in: there are no roles.",
     "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
@@ -581,11 +578,10 @@ class DefinitionReader(MergeReader):
     def _show(self) -> st.Show | st.ShowStats:
         start = self.index
         self.take()
-        if self.at("FUNCTIONS", "SESSION"):
-            self._not_shown(start, self.take().word)
         if self.at(*_NOT_SHOWN):
             self._refuse_shown(start, self.token.word)
-        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
+        self.note(*(f"'{word}'" for word in _NOT_SHOWN))
+        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
         if kind == "STATS":
             return self._show_stats()
         if kind == "CREATE":
@@ -597,8 +593,8 @@ class DefinitionReader(MergeReader):
         if kind == "COLUMNS":
             self.expect("FROM", "IN")
             name = self.table_name()
-        elif kind != "CATALOGS" and self.accept("FROM", "IN"):
-            name = self.table_name() if kind == "TABLES" else self._catalog_name()
+        elif kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
+            name = self._catalog_name() if kind == "SCHEMAS" else self.table_name()
         like = self._pattern() if self.accept("LIKE") else None
         escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
         return st.Show(*self.whole(), kind, name, like, escape)
@@ -606,16 +602,6 @@ class DefinitionReader(MergeReader):
     def _catalog_name(self) -> st.TableName:
         name = self.identifier()
         return st.TableName((name,), name.span)
-
-    def _not_shown(self, start: int, what: str) -> NoReturn:
-        self._refuse_later(start)
-        if what == "FUNCTIONS" and self.accept("FROM", "IN"):
-            self.table_name()
-        if self.accept("LIKE"):
-            self._pattern()
-            if self.accept("ESCAPE"):
-                self._pattern()
-        self._refuse_read()
 
     def _show_stats(self) -> st.ShowStats:
         self.expect("FOR")

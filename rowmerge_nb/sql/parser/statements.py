@@ -311,13 +311,16 @@ class StatementReader(DefinitionReader):
         if not self.accept("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"):
             self.identifier()
 
-    def _reset(self) -> NoReturn:
+    def _reset(self) -> st.SetSession:
+        start = self.index
         self.take()
         self.expect("SESSION")
-        self._refuse_later(self.index - 2)
-        if not self.accept("AUTHORIZATION"):
-            self.table_name()
-        self._refuse_read()
+        if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
+            self.take()
+            self._refuse_later(start)
+            self._refuse_read()
+        self.note("'AUTHORIZATION'")
+        return st.SetSession(*self.whole(), self.table_name(), None)
 
     def _use(self) -> st.Use:
         self.take()
@@ -326,23 +329,27 @@ class StatementReader(DefinitionReader):
             return st.Use(*self.whole(), None, first)
         return st.Use(*self.whole(), first, self.identifier())
 
-    def _set(self) -> NoReturn:
+    def _set(self) -> st.SetTimeZone | st.SetSession:
+        start = self.index
         self.take()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
-        self._refuse_later(self.index - 2)
-        if what == "SESSION":
+        if what == "SESSION" and not (self.at("AUTHORIZATION") and self.ahead().text not in {"=", "."}):
             self.note("'AUTHORIZATION'")
-            self.table_name()
+            name = self.table_name()
             self.expect("=")
-            self.expression()
-        elif what == "TIME":
+            return st.SetSession(*self.whole(), name, self.expression())
+        if what == "TIME":
             self.expect("ZONE")
-            if not self.accept("LOCAL"):
-                self.expression()
-        elif what == "ROLE" and not self.accept("ALL", "NONE"):
-            self.identifier()
+            return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
+        if what == "SESSION":
+            self.take()
+        self._refuse_later(start)
+        if what == "SESSION" and self.token.kind in STRINGS:
+            self.string()
         elif what == "PATH":
             self.identifiers()
+        elif what == "SESSION" or not self.accept("ALL", "NONE"):
+            self.identifier()
         self._refuse_read()
 
     def _refuse_word(self) -> None:

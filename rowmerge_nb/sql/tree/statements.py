@@ -339,6 +339,21 @@ class Use(Statement):
 
 
 @dataclass(frozen=True)
+class SetTimeZone(Statement):
+    """``SET TIME ZONE zone``; None for LOCAL."""
+
+    zone: Expression | None
+
+
+@dataclass(frozen=True)
+class SetSession(Statement):
+    """``SET SESSION name = value``, or ``RESET SESSION name``, which has no value."""
+
+    name: TableName
+    value: Expression | None
+
+
+@dataclass(frozen=True)
 class Deallocate(Statement):
     """``DEALLOCATE PREPARE name``."""
 
@@ -528,7 +543,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | SESSION | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.
