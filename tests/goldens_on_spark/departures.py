@@ -62,6 +62,8 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SHOW SESSION`** is empty, and SET SESSION knows no property: how a statement is run is
+  said by options. **`SET TIME ZONE`** takes UTC under each of its names, and no other zone. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
