@@ -38,7 +38,7 @@ and {others} others.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
 - **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
-- **Views** have no `SECURITY` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+- **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.

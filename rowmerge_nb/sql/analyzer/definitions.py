@@ -59,7 +59,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
             place = aliases[number].span if aliases else span
             context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
         if field.type == UNKNOWN:
-            said = f"Column type is unknown at position {number + 1}"
+            said = f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}"
             context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")
         names.add(name.lower())
         columns.append(ColumnMetadata(name, field.type))

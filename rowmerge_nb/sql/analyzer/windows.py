@@ -75,7 +75,7 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
     if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
         return base
     if window.partition_by:
-        said = "WINDOW specification based on a named WINDOW cannot specify PARTITION BY"
+        said = "WINDOW specification with named WINDOW reference cannot specify PARTITION BY"
         error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
     if window.order_by and base.order_by:
         said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"

@@ -128,6 +128,18 @@ def test_a_views_query_must_be_right_when_it_is_made(engine, query, code):
     assert listed(engine, "SHOW TABLES") == [("stock",)]
 
 
+@pytest.mark.parametrize("security", ["DEFINER", "INVOKER"])
+def test_a_view_may_say_whose_rights_count(engine, security):
+    engine.run(f"CREATE VIEW v COMMENT 'all' SECURITY {security} AS SELECT * FROM stock")
+    assert engine.table("v").num_rows == 2
+
+
+def test_a_column_of_a_table_function_is_called_as_trino_calls_it(engine):
+    found = engine.run('SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")').table
+    assert found.column_names == ["N", "m"]
+    assert engine.run("SELECT n FROM TABLE(sequence(1, 2)) s (n)").table.column_names == ["n"]
+
+
 def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
     engine.run("CREATE VIEW v COMMENT 'what there is' AS SELECT sku, qty FROM stock")
     engine.run_script("CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w")
