@@ -66,6 +66,10 @@ class Tables:
         """Tell whether defaults are kept, as in memory."""
         return True
 
+    def cascades(self, catalog: str) -> bool:
+        """Tell whether schemas go with what they hold, as in memory."""
+        return True
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True

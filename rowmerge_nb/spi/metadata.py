@@ -325,6 +325,9 @@ class ConnectorMetadata(ABC):
         """Remove an empty schema; SCHEMA_NOT_EMPTY if it is not. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("dropping schemas", "drop_schema")
 
+    cascades_schemas: ClassVar[bool] = False
+    """Whether one transaction may drop all tables and views of a schema, and the schema: all of it is gone with the commit, or nothing."""
+
     # -- views ----------------------------------------------------------------------------------------------------
 
     stores_views: ClassVar[bool] = False

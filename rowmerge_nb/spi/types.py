@@ -148,7 +148,6 @@ _TAKES: Final = {
 }
 """How many numbers may stand behind a type's name."""
 
-_SYNONYMS: Final = {"int": "integer", "dec": "decimal", "numeric": "decimal", "string": "varchar", "double precision": "double"}
 _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "time"})
 _DEFAULT_PRECISION: Final = 3
 _MOST_PRECISION: Final = 12
@@ -230,7 +229,7 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
         return Type(f"interval {qualifier}"), tokens[3:]
     if base == "double" and tokens and tokens[0].lower() == "precision":
         tokens = tokens[1:]
-    base = _SYNONYMS.get(base, base)
+    base = "integer" if base == "int" else base
     arguments: list[list[str]] = []
     if tokens and tokens[0] == "(":
         arguments, tokens = _read_arguments(tokens, text)

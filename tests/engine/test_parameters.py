@@ -105,18 +105,61 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
     wrong = refused(engine, "EXECUTE put USING 3")
     assert (wrong.code, wrong.statement) == ("INVALID_PARAMETER_USAGE", "EXECUTE put USING 3")
     failed = refused(engine, "EXECUTE put USING x, 'y'")
+    assert (failed.code, failed.line, failed.column) == ("EXPRESSION_NOT_CONSTANT", 1, 19)
+    failed = refused(engine, "EXECUTE put USING 'x', 'y'")
     # Where it stands in what was prepared, with the values in it.
-    assert (failed.code, failed.line, failed.column) == ("COLUMN_NOT_FOUND", 1, 30)
-    assert str(failed.statement).startswith("MERGE INTO t USING (VALUES ((x), 'y'))")
+    assert (failed.code, failed.line) == ("TYPE_MISMATCH", 1)
+    assert str(failed.statement).startswith("MERGE INTO t USING (VALUES ('x', 'y'))")
     assert "Statement put forgotten." in str(engine.run("DEALLOCATE PREPARE put"))
     for sql, column in (("EXECUTE put USING 1", 9), ("DEALLOCATE PREPARE put", 20)):
         error = refused(engine, sql)
         assert (error.code, error.message, error.column) == ("NOT_FOUND", "Prepared statement not found: put", column)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("sql", "place", "message"),
+    [
+        ("EXECUTE IMMEDIATE 'SELECT ? + x' USING 1", (1, 31), "Column 'x' cannot be resolved"),
+        ("EXECUTE IMMEDIATE 'SELECT ?, nosuch' USING 12345", (1, 30), "Column 'nosuch' cannot be resolved"),
+        ("EXECUTE IMMEDIATE 'SELECT ''x'' || ?, nosuch' USING 'a''b'", (1, 37), "Column 'nosuch' cannot be resolved"),
+        ("EXECUTE IMMEDIATE\n'SELECT 1,\n x +\n nosuch'", (3, 2), "Column 'x' cannot be resolved"),
+        ("EXECUTE IMMEDIATE\n  'SELECT 1, nosuch'", (2, 14), "Column 'nosuch' cannot be resolved"),
+        ("-- first\n EXECUTE IMMEDIATE 'SELECT x'", (2, 28), "Column 'x' cannot be resolved"),
+        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, 'a'", (1, 29), "Cannot apply operator: integer + varchar(1)"),
+        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1, x", (1, 43), "Constant expression cannot contain column references"),
+        ("EXECUTE IMMEDIATE 'SELECT ?' USING 1 + nosuch(1)", (1, 40), "Function 'nosuch' not registered"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT CASE WHEN ? THEN 1 END' USING 5",
+            (1, 37),
+            "CASE WHEN clause must evaluate to a boolean (actual: integer)",
+        ),
+        ("EXECUTE IMMEDIATE 'SELECT ? + ?' USING 1", (1, 20), "Incorrect number of parameters: expected 2 but found 1"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT FROM ?' USING 1",
+            (1, 27),
+            "mismatched input 'FROM'. Expecting: '*', 'ALL', 'DISTINCT', <expression>",
+        ),
+    ],
+)
+def test_errors_of_a_text_that_is_executed_stand_where_it_stands(
+    engine: Engine, sql: str, place: tuple[int, int], message: str
+) -> None:
+    error = refused(engine, sql)
+    assert (error.line, error.column, error.message) == (*place, message)
+
+
+def test_what_is_shown_of_such_an_error_is_the_statement_with_its_values(engine: Engine) -> None:
+    error = refused(engine, "EXECUTE IMMEDIATE 'SELECT ?, nosuch' USING 12345")
+    assert error.excerpt() == "1  SELECT 12345, nosuch\n                 ^^^^^^"
+
+
 @pytest.mark.parametrize(
     ("sql", "code", "message"),
     [
+        ("EXECUTE IMMEDIATE 'EXECUTE p'", "NOT_SUPPORTED", "Unsupported statement type: Execute"),
+        ("EXECUTE IMMEDIATE 'EXECUTE IMMEDIATE ''SELECT 1'''", "NOT_SUPPORTED", "Unsupported statement type: ExecuteImmediate"),
+        ("EXECUTE IMMEDIATE ''", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: 'ALTER'"),
         ("PREPARE p FROM EXECUTE q", "NOT_SUPPORTED", "Invalid statement type for prepared statement: Execute"),
         ("PREPARE p FROM SELEC 1", "SYNTAX_ERROR", "mismatched input 'SELEC'"),
         ("PREPARE p", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: 'FROM'"),

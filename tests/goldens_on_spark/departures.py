@@ -38,7 +38,7 @@ and {others} others.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
 - **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
-- **Views** have no `SECURITY` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+- **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
@@ -62,14 +62,14 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SHOW SESSION`** is empty, and SET SESSION knows no property: how a statement is run is
+  said by options. **`SET TIME ZONE`** takes UTC under each of its names, and no other zone. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
-- **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence. Expressions that an error lists are shown as they
-  were written; Trino writes them anew (`ORDER BY id ASC`).
+- **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
 - **CREATE TABLE AS** makes columns of `varchar`, `timestamp(6)` and `time(6)`, whatever lengths and precisions the query has, as Trino's Iceberg connector does; Trino's memory connector keeps `varchar(3)` and `timestamp(0)`.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
-- **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). The error of a text of EXECUTE IMMEDIATE is placed within that text; Trino counts on from where it begins.
-- **The name `string`** of a type is taken for `varchar`; Trino does not know it.
+- **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
 - **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 

@@ -184,6 +184,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Remove a schema with the commit."""
         self._transaction.schemas[schema] = False
 
+    cascades_schemas = True
     stores_comments = True
     stores_defaults = True
     stores_views = True

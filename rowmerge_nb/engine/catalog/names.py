@@ -241,6 +241,10 @@ class StatementTables:
             self._transaction.session, schema
         )
 
+    def cascades(self, catalog: str) -> bool:
+        """Tell whether a schema of a catalog can be dropped with all that it holds."""
+        return self._transaction.metadata(catalog).cascades_schemas
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments

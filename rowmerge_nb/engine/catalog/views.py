@@ -37,6 +37,18 @@ class Views:
         else:
             self._kept.setdefault(catalog, {})[view.name] = view
 
+    def rename(
+        self,
+        catalog: str,
+        metadata: ConnectorMetadata,
+        session: ConnectorSession,
+        name: SchemaTableName,
+        view: ConnectorViewDefinition,
+    ) -> None:
+        """Store a view under its new name, and remove it from the one that it had."""
+        self.create(catalog, metadata, session, view)
+        self.drop(catalog, metadata, session, name)
+
     def drop(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName) -> None:
         """Remove a view."""
         if metadata.stores_views:

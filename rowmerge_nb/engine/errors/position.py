@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import RowMergeError
@@ -12,7 +13,10 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["placed_in"]
+    from rowmerge_nb.sql.parser.parameters import Filled
+    from rowmerge_nb.sql.tree.statements import Execute
+
+__all__ = ["Executed", "placed_in"]
 
 _BLANKS: Final = re.compile(r"(?s)(?:\s++|--[^\n]*+|/\*.*?\*/)*+")
 """Blanks and comments."""
@@ -46,6 +50,58 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
             error.about = (span.line, span.column, about[2])
         error.statement = text
         raise
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What is run in place of an EXECUTE IMMEDIATE, whose places Trino counts in the text of that.
+
+    Args:
+        statement: the EXECUTE IMMEDIATE.
+        filled: the statement within it, with its values.
+        text: the whole text that the user ran.
+        offset: where the EXECUTE IMMEDIATE begins in it.
+    """
+
+    statement: Execute
+    filled: Filled
+    text: str
+    offset: int
+
+    @contextmanager
+    def placed(self, run: str) -> Iterator[None]:
+        """Give errors the places that Trino has; what readers are shown stays the place in the text that is run.
+
+        Args:
+            run: the whole text with the statement in place of the EXECUTE IMMEDIATE.
+        """
+        try:
+            yield
+        except RowMergeError as error:
+            if error.line is None or error.column is None or error.statement not in {None, run}:
+                raise
+            error.about = error.shown  # type: ignore[assignment]
+            index = sum(len(line) + 1 for line in run.split("\n")[: error.line - 1]) + error.column - 1
+            error.line, error.column = self._place(index - self.offset)
+            raise
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        """Give line and column in the whole text of what stands at an offset in the statement with its values."""
+        at, number, inside = self.filled.origin(offset)
+        first = Span.within(self.text, self.offset, self.offset)
+        inner = self.statement.inner
+        assert inner is not None
+        value = None if number is None else self.statement.values[number]
+        if value is None or value.is_literal:
+            # The literal is read as a text of its own, which begins behind its quote.
+            span = Span.within(inner.value, at, at)
+            line, column = inner.span.line + span.line - 1, span.column + (inner.span.column if span.line == 1 else 0)
+        else:
+            # The statement has it in parentheses.
+            start = value.span.start + max(inside - 1, 0)
+            span = Span.within(self.statement.text, start, start)
+            line, column = span.line, span.column
+        return line + first.line - 1, column + (first.column - 1 if line == 1 else 0)
 
 
 def _within(text: str, statement: str, offset: int, line: int, column: int) -> Span:

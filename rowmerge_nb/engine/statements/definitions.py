@@ -158,6 +158,8 @@ class DefinitionRun(StatementRun):
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""
         analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
+        if analysis.kind == "ALTER VIEW" and analysis.view is not None:
+            return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
         if analysis.view is not None:
             return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
         if analysis.kind == "DROP VIEW":
@@ -172,18 +174,34 @@ class DefinitionRun(StatementRun):
             return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)
         if analysis.kind == "CREATE SCHEMA":
             return "create_schema", partial(metadata.create_schema, session, rest[0])
+        if analysis.cascades:
+            return "drop_schema", partial(self._drop_with_all, catalog, rest[0])
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
+
+    def _drop_with_all(self, catalog: str, schema: str) -> None:
+        """Drop a schema with its tables and views, in the one transaction that the statement has."""
+        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        for name in self.views.names(catalog, metadata, session):
+            if name.schema == schema:
+                self.views.drop(catalog, metadata, session, name)
+        for name in metadata.list_tables(session):
+            handle = metadata.get_table_handle(session, name) if name.schema == schema else None
+            if handle is not None:
+                metadata.drop_table(session, handle)
+        metadata.drop_schema(session, schema)
 
 
 @dataclass(kw_only=True)
 class ListingRun(StatementRun):
-    """One SHOW on its way: the analyzer has found its rows."""
+    """One SHOW on its way: the analyzer has found its rows; SET TIME ZONE has none."""
 
     rehearsable: ClassVar[bool] = True
     analysis: ListingAnalysis
 
     def work(self) -> None:
-        """Give the rows the form of a table."""
+        """Give the rows the form of a table, if there are any columns."""
+        if not self.analysis.columns:
+            return
         with self.timed("run"):
             columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
             kinds = [(name, kind.arrow) for name, kind in self.analysis.columns]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rowmerge_nb.choices import ExplainFormat, ExplainType, Flow, StatementState
 from rowmerge_nb.engine.catalog.explicit import TransactionManager
 from rowmerge_nb.engine.catalog.inputs import statement_text
-from rowmerge_nb.engine.errors.position import placed_in
+from rowmerge_nb.engine.errors.position import Executed, placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
+    from rowmerge_nb.sql.parser.parameters import Filled
     from rowmerge_nb.sql.tree.statements import Identifier
     from rowmerge_nb.sql.typed.expressions import Origin
     from rowmerge_nb.trace.trace import AskedRows
@@ -160,15 +161,20 @@ class StatementRunner:
 
     def _run_placed(self, sql: str, text: str, offset: int, options: Options, ended: Callable[[Result], Result]) -> Result:
         """Run one statement of a whole text."""
+        executed: Execute | None = None
+        places: AbstractContextManager[None] = nullcontext()
         if options.parameters or "?" in text or _begins(text, "EXECUTE"):
             with placed_in(sql, text, offset):
-                given = self._with_values(text, options)
+                filled, executed = self._with_values(text, options)
             # What is run, told and shown is the statement with its values.
-            sql, text = f"{sql[:offset]}{given}{sql[offset + len(text) :]}", given
+            run_text = f"{sql[:offset]}{filled.text}{sql[offset + len(text) :]}"
+            if executed is not None and executed.inner is not None:
+                places = Executed(executed, filled, sql, offset).placed(run_text)
+            sql, text = run_text, filled.text
         begun: list[StatementRun] = []
 
         def run() -> Result:
-            with placed_in(sql, text, offset):
+            with places, placed_in(sql, text, offset):
                 return ended(self._run(text, options, begun))
 
         try:
@@ -179,28 +185,36 @@ class StatementRunner:
             _complete(error, text)
             raise
 
-    def _with_values(self, text: str, options: Options) -> str:
-        """Give a statement with the values of its parameters, or what was prepared."""
-        from rowmerge_nb.sql.parser.parameters import parameter, with_parameters
+    def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
+        """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
+        from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
 
         try:
             with _looking("parse"):
                 values = list(map(parameter, options.parameters))
                 if _begins(text, "PREPARE") and not values:
-                    return text
+                    return Filled(text, ((0, 0, None),)), None
                 try:
-                    text = with_parameters(text, values)
+                    filled = with_parameters(text, values)
                 except AnalysisError:
                     # What cannot be read at all is told before.
                     parse(text, dialect=options.dialect)
                     raise
                 if not _begins(text, "EXECUTE"):
-                    return text
+                    return filled, None
+                text = filled.text
                 statement = parse(text, dialect=options.dialect)
                 assert isinstance(statement, Execute)
-                inner = statement.inner if statement.name is None else self._prepared(statement.name)
-                return with_parameters(inner, statement.values)
+                values = [value.text for value in statement.values]
+                if statement.inner is None:
+                    assert statement.name is not None
+                    return with_parameters(self._prepared(statement.name), values), statement
+                try:
+                    return with_parameters(statement.inner.value, values), statement
+                except AnalysisError as error:
+                    span = statement.inner.span
+                    raise error.at(replace(span, start=span.start + 1, column=span.column + 1)) from None
         except RowMergeError as error:
             _complete(error, text)
             raise
@@ -281,6 +295,9 @@ class StatementRunner:
             options.step("parse")
             with _looking("parse"):
                 statement = parse(text, dialect=options.dialect)
+                if isinstance(statement, Execute):
+                    msg = f"Unsupported statement type: Execute{'' if statement.inner is None else 'Immediate'}"
+                    raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Write EXECUTE once.").at(statement.span)
                 if isinstance(statement, StartTransaction | Commit | Rollback):
                     return self._control(statement, options)
             try:
@@ -497,7 +514,7 @@ def _complete(error: RowMergeError, text: str) -> None:
     if error.result is None:
         told = (Consequence("nothing was read or written"),) if error.changed is False else ()
         record = error_record(error, told)
-        kind = text.split(None, 1)[0].upper()
+        kind = (text.split(None, 1) or [""])[0].upper()
         error.result = Result(Trace(statement=text, kind=kind, state=StatementState.FAILED, error=record))
 
 

@@ -72,6 +72,7 @@ class Outcome:
 _DEFINED: Final = {
     "CREATE VIEW": ("View", "created"),
     "DROP VIEW": ("View", "dropped"),
+    "ALTER VIEW": ("View", "renamed"),
     "CREATE SCHEMA": ("Schema", "created"),
     "DROP SCHEMA": ("Schema", "dropped"),
     "TRUNCATE TABLE": ("Table", "emptied"),
@@ -84,6 +85,7 @@ _DEFINED: Final = {
 
 _SESSION: Final = {
     "USE": "Names without a catalog or schema are looked up there from now on.",
+    "SET TIME ZONE": "The time zone of the session is UTC, as it was.",
     "START TRANSACTION": "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is first named.",
     "COMMIT": "The transaction is ended.",
     "ROLLBACK": "The transaction is ended.",

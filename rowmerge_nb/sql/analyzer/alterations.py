@@ -42,6 +42,8 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.AlterTable)
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    if isinstance(statement.action, st.RenameTable):
+        _refuse_renaming(context, statement.name, span)
     refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
     context.refuse_view(statement.name, refused)
     found = context.lookup(statement.name)
@@ -64,6 +66,15 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         alteration=alteration,
         property_spans={} if sets is None else sets.spans,
     )
+
+
+def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> None:
+    """Refuse to rename a view as a table."""
+    there = len(name.parts) < 3 or name.parts[0].value in context.tables.catalogs()
+    view = context.view(name, span) if there else None
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
 
 
 def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
@@ -250,15 +261,16 @@ class _Alterations:
 
     def _moved(self, action: st.RenameTable) -> RenameTable:
         context, span = self._context, self._context.statement_span(action.to.span)
-        name = context.place(action.to, span)
+        name = context.renamed(action.to, span)
         qualified = ".".join(name)
         if name[0] != self._target.catalog:
             context.error(
                 "NOT_SUPPORTED", "Table rename across catalogs is not supported", span, "CREATE TABLE AS copies a table."
             )
-        if not context.tables.has_schema(name[0], name[1]):
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{name[0]}.{name[1]}' does not exist", span)
+        if context.view(action.to, span) is not None:
+            said = f"Target table '{qualified}' does not exist, but a view with that name exists."
+            context.error("GENERIC_USER_ERROR", said, span)
         there = context.lookup(action.to)
-        if context.view(action.to, span) is not None or (there is not None and there.dataframe is None):
+        if there is not None and there.dataframe is None:
             context.error("TABLE_ALREADY_EXISTS", f"Target table '{qualified}' already exists", span)
         return RenameTable(SchemaTableName(*name[1:]))

@@ -192,6 +192,9 @@ class Tables(Protocol):
     def has_schema(self, catalog: str, schema: str) -> bool:
         """Tell whether a catalog has a schema of this name."""
 
+    def cascades(self, catalog: str) -> bool:
+        """Tell whether a schema of a catalog can be dropped with all that it holds."""
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
 
@@ -562,14 +565,15 @@ class DefinitionAnalysis(Analysis):
     """What makes or removes a view or a schema, or empties a table.
 
     Args:
-        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``, ``ALTER TABLE``,
-            ``COMMENT``.
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``ALTER VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``,
+            ``ALTER TABLE``, ``COMMENT``.
         name: catalog, schema, and the view or table; a schema has two parts.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
-        view: the view to make, or to comment on, as it is to be.
+        view: the view to make, to rename or to comment on, as it is to be.
         target: the table to empty, to alter or to comment on.
         alteration: what is altered.
         property_spans: where the name of each property stands that is set.
+        cascades: a schema is dropped with all that it holds.
     """
 
     kind: str
@@ -579,6 +583,7 @@ class DefinitionAnalysis(Analysis):
     target: TableBinding | None = None
     alteration: Alteration | None = None
     property_spans: Mapping[str, Span] = field(default_factory=dict)
+    cascades: bool = False
 
 
 @dataclass(frozen=True)
@@ -616,7 +621,7 @@ class CallAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class ListingAnalysis(Analysis):
-    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone; or a SET, which answers nothing and has no columns.
 
     Args:
         kind: the statement's words: ``SHOW TABLES``, ...

@@ -23,6 +23,7 @@ from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     NO_ORDER,
@@ -321,7 +322,7 @@ class CallAnalyzer:
             self._aggregated(node)
             self._not_scalar(node)
         elif self._around is not None and self.inside_aggregate:
-            outer, shown = self._around[1], node.span.of(self.context.text)
+            outer, shown = self._around[1], formatted(node, self.context.text)
             said = f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]"
             self.context.error("NESTED_AGGREGATION", said, replace(outer.error_span, about=node.error_span))
         return self._aggregated(node)
@@ -341,7 +342,7 @@ class CallAnalyzer:
         kind, outer = self._around
         said, span = f"Cannot nest window functions or row pattern measures inside {kind}", node.error_span
         if kind == _AGGREGATION:
-            said += f" '{outer.name}': [{node.span.of(self.context.text)}]"
+            said += f" '{outer.name}': [{formatted(node, self.context.text)}]"
             span = replace(outer.error_span, about=span)
         self.context.error("NESTED_WINDOW", said, span)
 
@@ -350,15 +351,10 @@ class CallAnalyzer:
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
-    def refuse_not_scalar(self, node: s.Node) -> NoReturn:
-        """Refuse a number in GROUP BY that stands for an aggregate or a function over a window."""
-        shown = node.span.of(self.context.text)
-        said = f"GROUP BY clause cannot contain aggregations, window functions or grouping operations: [{shown}]"
-        self.context.error("EXPRESSION_NOT_SCALAR", said, node.error_span)
-
     def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
-        # What stands inside of another one comes first.
-        shown = ", ".join(node.span.of(self.context.text) for node in sorted(nodes, key=lambda node: node.span.end))
+        # Aggregates come before windows, and those before GROUPING; what stands inside of another one comes first.
+        ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
+        shown = ", ".join(formatted(node, self.context.text) for node in ordered)
         said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
         self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).error_span)
 
@@ -474,3 +470,10 @@ class CallAnalyzer:
         """Refuse arguments as Trino does where no function of that name takes them."""
         said = f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+
+
+def _rank(node: s.Call | s.Measure) -> int:
+    """Give where Trino names something that is no scalar: aggregates first, then windows, then GROUPING."""
+    if isinstance(node, s.Measure) or node.window is not None:
+        return 1
+    return 2 if node.name == "grouping" else 0

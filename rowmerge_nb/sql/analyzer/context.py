@@ -150,8 +150,7 @@ class Context:
 
         DataFrames of the notebook are found by their name as written, tables without regard to case.
         """
-        if len(name.parts) > _MAX_PARTS:
-            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
+        self.check_parts(name)
         values = [part.value for part in name.parts]
         written = [part.text for part in name.parts]
         found = self.tables.resolve(values, version)
@@ -160,6 +159,16 @@ class Context:
         if found is None:
             return None
         return self.bindings.setdefault(found.shown(found.qualified), found)
+
+    def check_parts(self, name: TableName) -> None:
+        """Refuse a table's name with too many parts."""
+        if len(name.parts) > _MAX_PARTS:
+            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
+
+    def completed(self, name: TableName) -> tuple[str, str, str]:
+        """Complete a table's name, whether there are such a catalog and schema or not."""
+        catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
+        return catalog, schema, table
 
     def bind(self, rows: ConstantRows) -> TableBinding:
         """Let the statement read rows of constants, as it reads a table."""
@@ -193,11 +202,29 @@ class Context:
 
     def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
         """Complete the name of what is to be made."""
-        full = self.qualified(name, span)
+        try:
+            full = self.qualified(name, span)
+        except RowMergeError as error:
+            if error.code != "SCHEMA_NOT_FOUND":
+                raise
+            full = self.completed(name)
+            # What is wrong with the statement otherwise is told before: Trino looks for the schema when it makes something in it.
+            missing = AnalysisError(f"Schema {full[1]} not found", code="NOT_FOUND", hint=error.hint).at(span)
+            if not self.refuse_later(missing):
+                raise missing from error
         if full[1] == INFORMATION_SCHEMA:
             said = f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its tables"
             self.error("NOT_SUPPORTED", said, span, "Choose another schema.")
         return full
+
+    def renamed(self, name: TableName, span: Span) -> tuple[str, str, str]:
+        """Complete the name that something is to have instead of its own."""
+        try:
+            return self.place(name, span)
+        except RowMergeError as error:
+            if error.code != "CATALOG_NOT_FOUND":
+                raise
+            self.error("CATALOG_NOT_FOUND", f"Target catalog '{name.parts[0].value}' not found", span, error.hint)
 
     def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
         """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""
@@ -212,8 +239,7 @@ class Context:
         except RowMergeError as error:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
-            parts = [part.value for part in name.parts]
-            said = f"Table '{_dotted((*self.tables.default()[: _MAX_PARTS - len(parts)], *parts))}' does not exist"
+            said = f"Table '{_dotted(self.completed(name))}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
 
@@ -28,7 +30,7 @@ __all__ = [
     "drop_schema",
     "drop_view",
     "query_columns",
-    "refuse_existing_view",
+    "rename_view",
     "show",
     "truncate",
 ]
@@ -57,7 +59,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
             place = aliases[number].span if aliases else span
             context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
         if field.type == UNKNOWN:
-            said = f"Column type is unknown at position {number + 1}"
+            said = f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}"
             context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")
         names.add(name.lower())
         columns.append(ColumnMetadata(name, field.type))
@@ -77,21 +79,14 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     if table is not None and table.dataframe is None:
         context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", span, "A view needs a name of its own.")
     context.bindings.clear()
-    if not statement.replace:
-        refuse_existing_view(context, statement.name, "Write CREATE OR REPLACE VIEW to replace it.")
+    if not statement.replace and context.view(statement.name, span) is not None:
+        hint = "Write CREATE OR REPLACE VIEW to replace it."
+        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{qualified}'", span, hint)
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
     view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment)
     return _definition(context, "CREATE VIEW", name, view=view)
-
-
-def refuse_existing_view(context: Context, name: st.TableName, hint: str) -> None:
-    """Refuse to make something under the name of a view."""
-    span = context.statement_span(name.span)
-    view = context.view(name, span)
-    if view is not None:
-        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{view.qualified}'", span, hint)
 
 
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -105,10 +100,51 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             said = f"View '{table.qualified}' does not exist, but a table with that name exists."
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
-            name = ".".join(context.qualified(statement.name, span))
+            name = ".".join(context.completed(statement.name))
             context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span)
-        return _definition(context, "DROP VIEW", _parts(context, statement.name), skipped=True)
+        return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
+
+
+def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze ALTER VIEW ... RENAME TO."""
+    assert isinstance(statement, st.RenameView)
+    span = context.statement_span(statement.name.span)
+    view = _view_there(context, statement.name)
+    if view is None:
+        name, found = ".".join(context.completed(statement.name)), _table_there(context, statement.name)
+        said = f"View '{name}' does not exist"
+        if found:
+            said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
+        context.error("TABLE_NOT_FOUND", said, span)
+    aimed = context.statement_span(statement.to.span)
+    context.check_parts(statement.to)
+    target = context.renamed(statement.to, aimed)
+    qualified = ".".join(target)
+    if _view_there(context, statement.to) is not None:
+        context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed)
+    if _table_there(context, statement.to):
+        said = f"Target view '{qualified}' does not exist, but a table with that name exists."
+        context.error("TABLE_ALREADY_EXISTS", said, aimed)
+    if target[0] != view.name[0]:
+        said, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
+        context.error("NOT_SUPPORTED", said, aimed, hint)
+    renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
+    return _definition(context, "ALTER VIEW", view.name, view=renamed)
+
+
+def _view_there(context: Context, name: st.TableName) -> a.ViewBinding | None:
+    """Find a view, whose catalog may be missing too."""
+    there = len(name.parts) < 3 or name.parts[0].value in context.tables.catalogs()
+    return context.view(name, context.statement_span(name.span)) if there else None
+
+
+def _table_there(context: Context, name: st.TableName) -> bool:
+    """Tell whether there is a table of this name, whose catalog may be missing too."""
+    if len(name.parts) == 3 and name.parts[0].value not in context.tables.catalogs():
+        return False
+    found = context.lookup(name)
+    return found is not None and found.dataframe is None
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -126,19 +162,20 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze DROP SCHEMA; only an empty one can be dropped."""
+    """Analyze DROP SCHEMA: one that holds something can be dropped by CASCADE alone, where the store drops all of it at once."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
     catalog, schema = _completed(context, statement.name)
     exists = _is_there(context, catalog, schema)
     if not exists and not statement.if_exists:
         context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
-    if exists and statement.cascade:
+    cascades = statement.cascade and exists and context.tables.cascades(catalog)
+    if exists and statement.cascade and not cascades:
         said = "This connector does not support dropping schemas with CASCADE option"
         context.error("NOT_SUPPORTED", said, span, "Drop its tables and views one by one.")
-    if exists and (held := context.tables.relations(catalog, schema)):
+    if exists and not cascades and (held := context.tables.relations(catalog, schema)):
         context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(held)}.")
-    return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists)
+    return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades)
 
 
 def truncate(context: Context, statement: st.Statement) -> a.Analysis:
@@ -154,12 +191,6 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
 
 def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
     return a.DefinitionAnalysis(context.text, tuple(context.bindings.values()), tuple(context.notices), kind, name, **more)
-
-
-def _parts(context: Context, name: st.TableName) -> tuple[str, ...]:
-    """Complete a name without asking whether there is such a schema."""
-    values = tuple(part.value for part in name.parts)
-    return (*context.tables.default(), "")[: 3 - len(values)] + values
 
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
@@ -201,15 +232,25 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
         pattern = _pattern(context, statement.like.value, statement.escape)
         rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
     kind = f"SHOW {statement.kind}"
-    columns = tuple((name, VARCHAR) for name in names)
+    columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
     return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
 
 
-def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
+def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     tables, name = context.tables, statement.name
     span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
+    if statement.kind == "SESSION":
+        # How a statement is run is said by options, which are no properties.
+        return ("Name", "Value", "Default", "Type", "Description"), []
+    if statement.kind == "FUNCTIONS":
+        if name is not None and len(name.parts) > 2:
+            said = f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}"
+            context.error("SYNTAX_ERROR", said, span)
+        named = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
+        # A schema has none of its own.
+        return named, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
         if len(parts) > 1:
@@ -244,7 +285,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
 def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
     span = context.statement_span(name.span)
     if view is None:
-        qualified = ".".join(context.qualified(name, span))
+        qualified = ".".join(context.completed(name))
         if context.lookup(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")

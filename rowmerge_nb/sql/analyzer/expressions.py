@@ -107,13 +107,13 @@ class ExpressionAnalyzer(CallAnalyzer):
             found = self.analyze(node)
         except AnalysisError:
             if self.site.judged_whole:
-                self._find_not_scalars(node)
-                self.judge(node)
+                self.judge_written(node)
             raise
         self.judge(node)
         return found
 
-    def _find_not_scalars(self, node: s.Expression) -> None:
+    def judge_written(self, node: s.Expression) -> None:
+        """Refuse an expression for the aggregates, window functions and GROUPING that are written in it."""
         self._not_scalars = [
             part
             for part in s.walk(node)
@@ -124,6 +124,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
             )
         ]
+        self.judge(node)
 
     def boolean(self, node: s.Expression, message: str) -> e.Typed:
         """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""

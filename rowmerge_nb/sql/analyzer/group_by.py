@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import INTEGER
@@ -24,15 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["check_groups", "grouped_by", "grouping_operations", "with_keys", "with_sets_once"]
 
 
-def with_keys(context: Context, node: s.Select, outputs: Sequence[Output]) -> s.Select:
-    """Put the keys into GROUP BY AUTO: all columns of the SELECT list that are no aggregates."""
-    if node.group_by is None or len(node.group_by) != 1 or node.grouping is not None:
+def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
+    """Put the keys into GROUP BY in place of AUTO: all columns of the SELECT list but aggregates and functions over windows."""
+    if not any(isinstance(item, s.AutoKeys) for item in node.group_by or ()):
         return node
-    (key,) = node.group_by
-    if not isinstance(key, s.Name) or key.span.of(context.text).upper() != "AUTO":
-        return node
-    places = [str(place) for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate)]
-    return replace(node, group_by=tuple(s.Literal(node.span, "integer", place) for place in places))
+    kept = [place for place, output in enumerate(outputs, 1) if not isinstance(output.value, e.Aggregate | e.Windowed)]
+    keys: list[s.Expression] = []
+    places: list[tuple[int, ...]] = []
+    for item in node.group_by or ():
+        written = [s.Literal(item.span, "integer", str(place)) for place in kept] if isinstance(item, s.AutoKeys) else [item]
+        places.append(tuple(range(len(keys), len(keys) + len(written))))
+        keys += written
+    grouping = node.grouping
+    if grouping is not None:
+        sets = tuple(tuple(chain.from_iterable(places[at] for at in found)) for found in grouping.sets)
+        columns = frozenset(chain.from_iterable(places[at] for at in grouping.columns))
+        grouping = replace(grouping, sets=sets, columns=columns)
+    return replace(node, group_by=tuple(keys), grouping=grouping)
 
 
 def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> tuple[e.Typed, ...] | None:
@@ -127,8 +136,8 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
     output = numbered_output(analyzer.context, item, outputs, "GROUP BY")
     if output is not None:
         value = output.value
-        if any(isinstance(part, (e.Aggregate, e.Windowed)) for part in e.walk(value)):
-            analyzer.refuse_not_scalar(output.node)
+        if isinstance(output.node, s.Expression):
+            analyzer.judge_written(output.node)
     else:
         value = analyzer.whole(item)
     analyzer.check_reflected(value, item, "GROUP BY")

@@ -24,6 +24,7 @@ from rowmerge_nb.sql.analyzer.windows import named_windows
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import (
@@ -260,7 +261,7 @@ class QueryAnalyzer(RelationAnalyzer):
             analyzer,
         )
         outputs = select_list(node, analyzer, relation)
-        node = with_keys(self.context, node, outputs)
+        node = with_keys(node, outputs)
         if node.distinct:
             outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
         group_by = grouped_by(node, analyzer, outputs)
@@ -530,7 +531,7 @@ class QueryAnalyzer(RelationAnalyzer):
     def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[Output], node: s.Select) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
-            shown = item.value.span.of(self.context.text)
+            shown = formatted(item.value, self.context.text)
             said = f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}"
             self.context.error("TYPE_MISMATCH", said, replace(node.span, about=item.value.span))
         same = next((output for output in outputs if output.value == value), None)

@@ -20,6 +20,7 @@ from rowmerge_nb.sql.analyzer.definitions import (
     create_view,
     drop_schema,
     drop_view,
+    rename_view,
     show,
     truncate,
 )
@@ -27,6 +28,7 @@ from rowmerge_nb.sql.analyzer.merge import analyze_merge
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
+from rowmerge_nb.sql.analyzer.session import set_session, set_time_zone
 from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
@@ -192,9 +194,12 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.DropTable: drop_table,
     st.CreateView: create_view,
     st.DropView: drop_view,
+    st.RenameView: rename_view,
     st.CreateSchema: create_schema,
     st.DropSchema: drop_schema,
     st.Truncate: truncate,
+    st.SetTimeZone: set_time_zone,
+    st.SetSession: set_session,
     st.AlterTable: alter_table,
     st.CommentOn: comment_on,
     st.Call: call,

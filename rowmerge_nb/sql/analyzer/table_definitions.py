@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.alterations import defined_column, refuse_comment
-from rowmerge_nb.sql.analyzer.definitions import query_columns, refuse_existing_view
+from rowmerge_nb.sql.analyzer.definitions import query_columns
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
@@ -33,18 +33,23 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE TABLE and CREATE TABLE AS."""
     assert isinstance(statement, st.CreateTable)
     span = context.statement_span(statement.name.span)
+    if statement.replace and statement.if_not_exists:
+        said = "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together"
+        context.error("SYNTAX_ERROR", said, span, "Leave one of them out.")
     name = context.place(statement.name, span)
-    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
-    there = context.lookup(statement.name)
-    exists = there is not None and there.dataframe is None
+    there, view = context.lookup(statement.name), context.view(statement.name, span)
+    exists = view is not None or (there is not None and there.dataframe is None)
     context.bindings.clear()
+    if statement.replace:
+        said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
+        context.refuse_later(AnalysisError(said, code="NOT_SUPPORTED", hint=hint).at(span))
+        exists = False
     if exists and not statement.if_not_exists:
-        context.error(
-            "TABLE_ALREADY_EXISTS",
-            f"Table '{'.'.join(name)}' already exists",
-            span,
-            "Write DROP TABLE before it, or IF NOT EXISTS.",
+        said = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
+        hint = (
+            "Write DROP TABLE before it, or IF NOT EXISTS." if view is None else "It is a view: a table needs a name of its own."
         )
+        context.error("TABLE_ALREADY_EXISTS", said, span, hint)
     properties = dict(statement.properties)
     spark, reads, tree = None, e.NOTHING, None
     columns: tuple[ColumnMetadata, ...] = ()
@@ -197,7 +202,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
             context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)
         target = None
     if target is None and not statement.if_exists:
-        qualified = ".".join(context.qualified(statement.name, span))
+        qualified = ".".join(context.completed(statement.name))
         hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
         context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)

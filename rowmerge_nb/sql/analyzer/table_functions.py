@@ -21,6 +21,8 @@ __all__ = ["table_function"]
 
 _WITH_CATALOG: Final = 3
 """So many parts has a name that begins with a catalog."""
+_BUILT_IN: Final = ("system", "builtin")
+"""Catalog and schema of the functions that are there without a connector."""
 _SEQUENCE: Final = {"start": 0, "stop": None, "step": 1}
 
 
@@ -35,15 +37,15 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
     Returns:
         Its column, and Spark SQL text that can stand in FROM.
     """
-    name = node.name.parts[-1].value
-    catalog = node.name.parts[0].value
-    if len(node.name.parts) == _WITH_CATALOG and catalog not in context.tables.catalogs():
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", node.name.span)
-    if name == "exclude_columns" and len(node.name.parts) == 1:
+    parts = tuple(part.value for part in node.name.parts)
+    if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span)
+    name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
+    if name == "exclude_columns":
         said = "The table function exclude_columns is not supported by this engine"
         context.error("NOT_SUPPORTED", said, node.name.span, "Name the columns in the SELECT list.")
-    if name != "sequence" or len(node.name.parts) > 1:
-        said = f"Table function '{'.'.join(part.value for part in node.name.parts)}' not registered"
+    if name != "sequence":
+        said = f"Table function '{'.'.join(parts)}' not registered"
         context.error("FUNCTION_NOT_FOUND", said, node.name.span, "There is: sequence(start, stop, step).")
     values = _arguments(context, node, analyzer)
     start, stop, step = (values[parameter] for parameter in _SEQUENCE)
@@ -63,7 +65,7 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
     named = [parameter for parameter, _ in node.arguments if parameter is not None]
     if named and len(named) < len(node.arguments):
         said = "All arguments must be passed by name or all must be passed positionally"
-        context.error("INVALID_ARGUMENTS", said, node.span)
+        context.error("INVALID_ARGUMENTS", said, _first_argument(node))
     if len(node.arguments) > len(_SEQUENCE):
         context.error("INVALID_ARGUMENTS", "Too many arguments. Expected at most 3 arguments, got more", node.span)
     given: dict[str, int] = {}
@@ -81,7 +83,7 @@ def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnal
 
 
 def _first_argument(node: s.TableFunction) -> Span:
-    """Where Trino says that an argument is missing: at the first one, or at the function's name."""
+    """Where Trino says what is wrong with the arguments together: at the first one, or at the function's name."""
     if not node.arguments:
         return node.name.span
     written, value = node.arguments[0]

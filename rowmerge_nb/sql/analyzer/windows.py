@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.functions.overloads import is_aggregate
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric, is_orderable
@@ -74,7 +75,7 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
     if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
         return base
     if window.partition_by:
-        said = "WINDOW specification based on a named WINDOW cannot specify PARTITION BY"
+        said = "WINDOW specification with named WINDOW reference cannot specify PARTITION BY"
         error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
     if window.order_by and base.order_by:
         said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"
@@ -144,7 +145,7 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
     if is_aggregate(node.name):
         return
     if node.distinct:
-        shown = node.span.of(analyzer.context.text)
+        shown = formatted(node, analyzer.context.text)
         said = f"Only aggregation window functions with DISTINCT are supported: {shown}"
         analyzer.context.error("NOT_SUPPORTED", said, replace(analyzer.select or node.error_span, about=node.error_span))
     if node.order_by:

@@ -26,7 +26,7 @@ from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, SIG
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Overload", "is_aggregate", "is_window", "known", "overloads", "parts", "rows_of", "signatures"]
+__all__ = ["Overload", "is_aggregate", "is_window", "known", "listed", "overloads", "parts", "rows_of", "signatures"]
 
 _IN_CAPITALS: Final = frozenset(
     [
@@ -74,12 +74,18 @@ class Overload:
     @property
     def shown(self) -> str:
         """The signature as Trino's errors list it: type variables are in lower case, but for some functions."""
-        written, constraints = ", ".join(self.parameters), self.constraints
-        if self.name not in _IN_CAPITALS and not written.startswith("map(K,V), K"):
-            constraints = ", ".join(sorted(constraints.split(", ")))
-            written = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), written)
-        written = re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", written)
-        return f"{self.name}({written}) {constraints}".rstrip()
+        constraints = self.constraints if self._in_capitals else ", ".join(sorted(self.constraints.split(", ")))
+        return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
+
+    def as_shown(self, types: str) -> str:
+        """Give types of the signature as Trino lists them."""
+        if not self._in_capitals:
+            types = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), types)
+        return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
+
+    @property
+    def _in_capitals(self) -> bool:
+        return self.name in _IN_CAPITALS or ", ".join(self.parameters).startswith("map(K,V), K")
 
 
 @functools.cache
@@ -172,6 +178,13 @@ def known() -> tuple[str, ...]:
     """
     tables = (_table(text) for text in (SCALARS, AGGREGATES, WINDOWS))
     return tuple(name for table in tables for name, entries in table.items() if not all(entry.refusal for entry in entries))
+
+
+def listed() -> list[tuple[str, Overload]]:
+    """Give all signatures that are not refused, each with the kind of its function."""
+    tables = (("scalar", SCALARS), ("aggregate", AGGREGATES), ("window", WINDOWS))
+    found = ((kind, entry) for kind, table in tables for entries in _table(table).values() for entry in entries)
+    return [(kind, entry) for kind, entry in found if not (entry.refusal or entry.special)]
 
 
 def signatures(name: str) -> str:

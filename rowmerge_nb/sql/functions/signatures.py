@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
-from rowmerge_nb.sql.functions.overloads import Overload, overloads, parts
+from rowmerge_nb.sql.functions.overloads import Overload, listed, overloads, parts
 from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer, is_orderable, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Resolved", "is_absent", "is_ambiguous", "lambda_parameters", "resolve"]
+__all__ = ["Resolved", "is_absent", "is_ambiguous", "lambda_parameters", "listed_functions", "resolve"]
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
@@ -305,3 +305,18 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "url encoded": _text_of(lambda text: text * 12),
 }
 """Rules for result types that are no patterns."""
+
+
+def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
+    """List all signatures as SHOW FUNCTIONS does: name, result, arguments, kind, whether it is deterministic, and no description.
+
+    >>> next(row for row in listed_functions() if row[0] == "abs")
+    ('abs', 'bigint', 'bigint', 'scalar', True, '')
+    """
+    rows = []
+    for kind, entry in listed():
+        arguments = entry.as_shown(", ".join(entry.parameters))
+        # A result that a rule makes of the arguments has no name.
+        result = "" if entry.result in _RESULTS else entry.as_shown(entry.result)
+        rows.append((entry.name, result, arguments, kind, entry.deterministic, ""))
+    return sorted(rows)

@@ -24,18 +24,15 @@ _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIE
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = ("CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION")
+_NOT_SHOWN: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 """What SHOW can be about besides what is shown here."""
 _NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
 """What SHOW CREATE can be about besides."""
 
 _INSTEAD: Final[dict[str, str]] = {
-    "SET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SET TIME": "The session's zone is UTC: write x AT TIME ZONE 'Europe/Berlin', or with_timezone(x, 'Europe/Berlin').",
+    "SET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
     "SET ROLE": "Nobody logs in: leave it out.",
-    "RESET SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SHOW SESSION": "How a statement is run is said by the options of a cell, and by arguments of run.",
-    "SHOW FUNCTIONS": "docs/functions.md lists all functions; Tab offers them.",
+    "RESET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
     "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
     "SHOW ROLES": "Nobody logs in: there are no roles.",
     "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
@@ -46,7 +43,6 @@ _INSTEAD: Final[dict[str, str]] = {
     "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
     "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
     "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
-    "ALTER VIEW": "Write CREATE VIEW with the new name, and DROP VIEW.",
     "DESCRIBE INPUT": "Each ? takes the type of the value behind USING.",
     "DESCRIBE OUTPUT": "CREATE VIEW and DESCRIBE tell the columns of a query.",
 }
@@ -159,19 +155,19 @@ class DefinitionReader(MergeReader):
         what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
         if what in _NOT_HERE:
             self.refuse_statement_of(f"CREATE {what}")
-        first = self.take().span
+        self.take()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
             self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
-        if or_replace:
-            said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
-            self.refused(ParseError(said, code="NOT_SUPPORTED", hint=hint).at(first))
         if self.accept("SCHEMA"):
             return self._create_schema()
         self.expect("TABLE")
+        return replace(self._create_table(), replace=or_replace)
+
+    def _create_table(self) -> st.CreateTable:
         if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
         if if_not_exists:
             self.take()
@@ -359,9 +355,9 @@ class DefinitionReader(MergeReader):
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
-    def _alter(self) -> st.AlterTable:
+    def _alter(self) -> st.AlterTable | st.RenameView:
         if self.ahead().word == "VIEW":
-            self._alter_view()
+            return self._alter_view()
         if self.ahead().word in _NOT_ALTERED:
             self.refuse_statement_of(f"ALTER {self.ahead().word}")
         self.take()
@@ -376,19 +372,18 @@ class DefinitionReader(MergeReader):
             self.note("'EXISTS'")
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
 
-    def _alter_view(self) -> NoReturn:
+    def _alter_view(self) -> st.RenameView:
         start = self.index
         self.take()
         self.take()
-        self._refuse_later(start)
-        self.table_name()
-        if self.expect("RENAME", "SET").word == "RENAME":
-            self._second("RENAME", "TO")
-            self.table_name()
-        else:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
             self._principal()
-        self._refuse_read()
+            self._refuse_later(start, "ALTER VIEW SET AUTHORIZATION is not supported by this engine")
+            self._refuse_read()
+        self._second("RENAME", "TO")
+        return st.RenameView(*self.whole(), name, self.table_name())
 
     def _principal(self) -> None:
         """Read who owns or may do something."""
@@ -544,9 +539,8 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         self.restart()
         comment = self._comment()
-        if self.at("SECURITY"):
-            self._refuse_clause("CREATE VIEW")
-            self.take()
+        if self.accept("SECURITY"):
+            # Nobody logs in: both are the same.
             self.expect("DEFINER", "INVOKER")
         if self.at("WITH"):
             self._refuse_clause("CREATE VIEW")
@@ -583,11 +577,10 @@ class DefinitionReader(MergeReader):
     def _show(self) -> st.Show | st.ShowStats:
         start = self.index
         self.take()
-        if self.at("FUNCTIONS", "SESSION"):
-            self._not_shown(start, self.take().word)
         if self.at(*_NOT_SHOWN):
             self._refuse_shown(start, self.token.word)
-        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "STATS", "TABLES").word
+        self.note(*(f"'{word}'" for word in _NOT_SHOWN))
+        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
         if kind == "STATS":
             return self._show_stats()
         if kind == "CREATE":
@@ -599,8 +592,8 @@ class DefinitionReader(MergeReader):
         if kind == "COLUMNS":
             self.expect("FROM", "IN")
             name = self.table_name()
-        elif kind != "CATALOGS" and self.accept("FROM", "IN"):
-            name = self.table_name() if kind == "TABLES" else self._catalog_name()
+        elif kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
+            name = self._catalog_name() if kind == "SCHEMAS" else self.table_name()
         like = self._pattern() if self.accept("LIKE") else None
         escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
         return st.Show(*self.whole(), kind, name, like, escape)
@@ -608,16 +601,6 @@ class DefinitionReader(MergeReader):
     def _catalog_name(self) -> st.TableName:
         name = self.identifier()
         return st.TableName((name,), name.span)
-
-    def _not_shown(self, start: int, what: str) -> NoReturn:
-        self._refuse_later(start)
-        if what == "FUNCTIONS" and self.accept("FROM", "IN"):
-            self.table_name()
-        if self.accept("LIKE"):
-            self._pattern()
-            if self.accept("ESCAPE"):
-                self._pattern()
-        self._refuse_read()
 
     def _show_stats(self) -> st.ShowStats:
         self.expect("FOR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["parameter", "with_parameters"]
+__all__ = ["Filled", "parameter", "with_parameters"]
 
 _MOST_SHOWN: Final = 60
 """So many characters of a value are shown in an error."""
@@ -38,7 +39,35 @@ def parameter(value: object) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def with_parameters(text: str, values: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class Filled:
+    """A statement with values in place of its ``?``.
+
+    Args:
+        text: the statement with its values.
+        pieces: where each piece of it begins there, where in the statement, and which value it is, which stands for the ``?`` there; None for
+            the statement's own text.
+    """
+
+    text: str
+    pieces: tuple[tuple[int, int, int | None], ...]
+
+    def origin(self, offset: int) -> tuple[int, int | None, int]:
+        """Give where something of the text comes from.
+
+        Returns:
+            The offset in the statement; of something in a value that of its ``?``, the value's number and the offset in it.
+
+        >>> with_parameters("SELECT ?, x", ["12345"]).origin(14)
+        (10, None, 0)
+        >>> with_parameters("SELECT ?, x", ["12345"]).origin(8)
+        (7, 0, 1)
+        """
+        begin, at, value = next(piece for piece in reversed(self.pieces) if piece[0] <= offset)
+        return (at + offset - begin, None, 0) if value is None else (at, value, offset - begin)
+
+
+def with_parameters(text: str, values: Sequence[str]) -> Filled:
     """Put values into a statement.
 
     Args:
@@ -48,7 +77,7 @@ def with_parameters(text: str, values: Sequence[str]) -> str:
     Raises:
         AnalysisError: INVALID_PARAMETER_USAGE if there are more or fewer values than places for them.
 
-    >>> with_parameters("SELECT '?' LIMIT ?", ["5"])
+    >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"
     """
     places = [token.span for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.SYMBOL and token.text == "?"]
@@ -56,8 +85,12 @@ def with_parameters(text: str, values: Sequence[str]) -> str:
         msg = f"Incorrect number of parameters: expected {len(places)} but found {len(values)}"
         hint = "Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING."
         raise AnalysisError(msg, code="INVALID_PARAMETER_USAGE", hint=hint).at(Span.within(text, 0, len(text)))
-    pieces, at = [], 0
-    for place, value in zip(places, values, strict=True):
-        pieces += [text[at : place.start], value]
-        at = place.end
-    return "".join([*pieces, text[at:]])
+    written: list[str] = []
+    pieces: list[tuple[int, int, int | None]] = [(0, 0, None)]
+    at = length = 0
+    for number, (place, value) in enumerate(zip(places, values, strict=True)):
+        written += [text[at : place.start], value]
+        at, begin = place.end, length + place.start - at
+        length = begin + len(value)
+        pieces += [(begin, place.start, number), (length, at, None)]
+    return Filled("".join([*written, text[at:]]), tuple(pieces))

@@ -18,6 +18,13 @@ __all__ = ["QueryReader"]
 
 _MOST_SETS: Final = 2048
 _BEHIND_NAME: Final = frozenset({",", ".", "AS", "FROM", "WHERE", ")", ""})
+_BEHIND_A_KEY: Final = frozenset(
+    [
+        *("HAVING", "WINDOW", "ORDER", "OFFSET", "LIMIT", "FETCH", "UNION", "INTERSECT", "EXCEPT"),
+        *("AND", "OR", "IN", "IS", "BETWEEN", "LIKE"),
+    ]
+)
+"""Words that follow a key of GROUP BY, and begin none."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
@@ -227,8 +234,9 @@ class QueryReader(ExpressionReader):
         start = self.index
         if not self.accept_all("GROUP", "BY"):
             return None, None
-        quantifier = self.accept("ALL", "DISTINCT")
-        distinct = quantifier is not None and quantifier.word == "DISTINCT"
+        distinct = self.accept("DISTINCT") is not None
+        if not distinct and self.at("ALL") and self._keys_follow():
+            self.take()
         items: list[s.Expression] = []
         elements: list[list[tuple[int, ...]]] = []
         columns: set[int] = set()
@@ -247,6 +255,9 @@ class QueryReader(ExpressionReader):
                 self.take()
                 elements.append(self._grouping_sets(items))
                 columns.update(range(first, len(items)))
+            elif auto := self.accept("AUTO"):
+                items.append(s.AutoKeys(auto.span))
+                elements.append([(first,)])
             else:
                 if self.token.word == "GROUPING":
                     self.index += 1
@@ -258,10 +269,18 @@ class QueryReader(ExpressionReader):
         several = columns or len(sets) > 1
         return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
+    def _keys_follow(self) -> bool:
+        """Tell whether keys are behind the word ALL, which may be the name of one itself."""
+        following = self.ahead()
+        if following.kind in {Kind.SYMBOL, Kind.END}:
+            return following.text in {"(", "+", "-", "?"}
+        return following.word not in _BEHIND_A_KEY
+
     def _grouping_sets(self, items: list[s.Expression]) -> list[tuple[int, ...]]:
         self.expect("(")
         sets: list[tuple[int, ...]] = []
         if self.token.word != ")":
+            self.note("'('")
             sets.append(self._grouping_set(items))
             self.restart()
             while self.accept(","):

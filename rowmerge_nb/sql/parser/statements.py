@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
+from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
 from rowmerge_nb.sql.tree import statements as st
@@ -310,13 +311,16 @@ class StatementReader(DefinitionReader):
         if not self.accept("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"):
             self.identifier()
 
-    def _reset(self) -> NoReturn:
+    def _reset(self) -> st.SetSession:
+        start = self.index
         self.take()
         self.expect("SESSION")
-        self._refuse_later(self.index - 2)
-        if not self.accept("AUTHORIZATION"):
-            self.table_name()
-        self._refuse_read()
+        if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
+            self.take()
+            self._refuse_later(start)
+            self._refuse_read()
+        self.note("'AUTHORIZATION'")
+        return st.SetSession(*self.whole(), self.table_name(), None)
 
     def _use(self) -> st.Use:
         self.take()
@@ -325,23 +329,27 @@ class StatementReader(DefinitionReader):
             return st.Use(*self.whole(), None, first)
         return st.Use(*self.whole(), first, self.identifier())
 
-    def _set(self) -> NoReturn:
+    def _set(self) -> st.SetTimeZone | st.SetSession:
+        start = self.index
         self.take()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
-        self._refuse_later(self.index - 2)
-        if what == "SESSION":
+        if what == "SESSION" and not (self.at("AUTHORIZATION") and self.ahead().text not in {"=", "."}):
             self.note("'AUTHORIZATION'")
-            self.table_name()
+            name = self.table_name()
             self.expect("=")
-            self.expression()
-        elif what == "TIME":
+            return st.SetSession(*self.whole(), name, self.expression())
+        if what == "TIME":
             self.expect("ZONE")
-            if not self.accept("LOCAL"):
-                self.expression()
-        elif what == "ROLE" and not self.accept("ALL", "NONE"):
-            self.identifier()
+            return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
+        if what == "SESSION":
+            self.take()
+        self._refuse_later(start)
+        if what == "SESSION" and self.token.kind in STRINGS:
+            self.string()
         elif what == "PATH":
             self.identifiers()
+        elif what == "SESSION" or not self.accept("ALL", "NONE"):
+            self.identifier()
         self._refuse_read()
 
     def _refuse_word(self) -> None:
@@ -363,12 +371,13 @@ class StatementReader(DefinitionReader):
 
     def _execute(self) -> st.Execute:
         self.take()
-        name, inner = None, ""
-        if self.token.word == "IMMEDIATE" and self.ahead().kind is Kind.STRING:
+        name: Identifier | None = None
+        inner: s.Literal | None = None
+        if self.token.word == "IMMEDIATE" and self.ahead().kind in STRINGS:
             self.take()
             literal = self.primary()
             assert isinstance(literal, s.Literal)
-            inner = literal.value
+            inner = literal
         else:
             self.note("'IMMEDIATE'")
             name = self.identifier()
@@ -379,11 +388,17 @@ class StatementReader(DefinitionReader):
                 values.append(self._written_value())
         return st.Execute(*self.whole(), name, inner, tuple(values))
 
-    def _written_value(self) -> str:
-        start = self.token.span.start
+    def _written_value(self) -> st.WrittenValue:
+        start = self.index
         value = self.expression()
-        text = self.text[start : self.tokens[self.index - 1].span.end]
-        return text if isinstance(value, s.Literal) else f"({text})"
+        parts = list(s.walk(value))
+        name = next((part for part in parts if isinstance(part, s.Name)), None)
+        if name is not None and not any(isinstance(part, s.Lambda) for part in parts):
+            said = "Constant expression cannot contain column references"
+            self.refused(AnalysisError(said, code="EXPRESSION_NOT_CONSTANT", hint="Give a constant.").at(name.span))
+        span, is_literal = self.span_from(start), isinstance(value, s.Literal)
+        text = span.of(self.text)
+        return st.WrittenValue(text if is_literal else f"({text})", span, is_literal)
 
     def _deallocate(self) -> st.Deallocate:
         self.take()

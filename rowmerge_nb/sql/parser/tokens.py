@@ -50,6 +50,7 @@ RESERVED: Final = frozenset(
         "ALTER",
         "AND",
         "AS",
+        "AUTO",
         "BETWEEN",
         "BY",
         "CASE",

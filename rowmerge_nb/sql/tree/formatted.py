@@ -58,8 +58,8 @@ class _Formatter:
             return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
         if isinstance(node, s.Not):
             return f"(NOT {self.write(node.operand)})"
-        if isinstance(node, s.Call) and node.arguments and not self._has_more(node):
-            return f"{self._called(node)}({self._listed(node.arguments)})"
+        if isinstance(node, s.Call) and (node.arguments or node.star or node.window) and node.name != "listagg":
+            return self._call(node)
         if isinstance(node, s.Cast):
             return f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS {node.type.text})"
         return self._predicate(node)
@@ -99,6 +99,32 @@ class _Formatter:
             return node.name.upper()
         return node.name if node.operator_span is not None else self.text[node.span.start :].split("(", 1)[0].strip()
 
-    @staticmethod
-    def _has_more(node: s.Call) -> bool:
-        return bool(node.distinct or node.order_by or node.filter or node.nulls or node.window)
+    def _call(self, node: s.Call) -> str:
+        if node.name == "grouping":
+            return f"GROUPING ({self._listed(node.arguments)})"
+        given = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
+        written = f"{self._called(node)}({given}{self._ordered(' ', node.order_by)})"
+        if node.filter is not None:
+            written += f" FILTER (WHERE {self.write(node.filter)})"
+        if node.nulls is not None:
+            written += f" {node.nulls} NULLS"
+        if node.window is not None:
+            written += f" OVER {self._window(node.window)}"
+        return written
+
+    def _window(self, node: s.Window) -> str:
+        name = "" if node.name is None else node.name.span.of(self.text)
+        if node.span.of(self.text)[-1:] != ")":
+            return name
+        keys = f"PARTITION BY {self._listed(node.partition_by)}" if node.partition_by else ""
+        frame = "" if node.frame is None else " ".join(node.frame.span.of(self.text).upper().split())
+        return f"({' '.join(filter(None, [name, keys, self._ordered('', node.order_by), frame]))})"
+
+    def _ordered(self, before: str, items: Iterable[s.SortItem]) -> str:
+        """Write an ORDER BY: the direction always, where NULL goes only where the statement says it."""
+        written = []
+        for item in items:
+            told = self.text[item.value.span.end : item.span.end].upper()
+            nulls = next((f" NULLS {word}" for word in ("FIRST", "LAST") if word in told), "")
+            written.append(f"{self.write(item.value)} {'DESC' if item.descending else 'ASC'}{nulls}")
+        return f"{before}ORDER BY {', '.join(written)}" if written else ""

@@ -239,7 +239,7 @@ class LikeTable:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """``CREATE TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
 
     Args:
         columns: the columns written, and the tables whose columns they are to be; of CREATE TABLE AS only names may stand there, so
@@ -259,6 +259,7 @@ class CreateTable(Statement):
     with_data: bool = True
     property_spans: Mapping[str, Span] = field(default_factory=dict)
     comment: Comment | None = None
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -283,18 +284,27 @@ class Prepare(Statement):
 
 
 @dataclass(frozen=True)
+class WrittenValue:
+    """A value behind USING: its text, in parentheses if it is no literal, and where it was written."""
+
+    text: str
+    span: Span
+    is_literal: bool
+
+
+@dataclass(frozen=True)
 class Execute(Statement):
     """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]``.
 
     Args:
         name: the name of what was prepared; None for a statement that stands there.
-        inner: the text of one that stands there.
-        values: the values of its parameters, as they are written.
+        inner: the literal with the statement that stands there.
+        values: the values of its parameters.
     """
 
     name: Identifier | None
-    inner: str
-    values: tuple[str, ...]
+    inner: Literal | None
+    values: tuple[WrittenValue, ...]
 
 
 @dataclass(frozen=True)
@@ -326,6 +336,21 @@ class Use(Statement):
 
     catalog: Identifier | None
     schema: Identifier
+
+
+@dataclass(frozen=True)
+class SetTimeZone(Statement):
+    """``SET TIME ZONE zone``; None for LOCAL."""
+
+    zone: Expression | None
+
+
+@dataclass(frozen=True)
+class SetSession(Statement):
+    """``SET SESSION name = value``, or ``RESET SESSION name``, which has no value."""
+
+    name: TableName
+    value: Expression | None
 
 
 @dataclass(frozen=True)
@@ -475,6 +500,14 @@ class DropView(Statement):
 
 
 @dataclass(frozen=True)
+class RenameView(Statement):
+    """``ALTER VIEW name RENAME TO name``."""
+
+    name: TableName
+    to: TableName
+
+
+@dataclass(frozen=True)
 class CreateSchema(Statement):
     """``CREATE SCHEMA [IF NOT EXISTS] name``."""
 
@@ -510,7 +543,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | SESSION | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.

@@ -536,6 +536,11 @@ class GroupingSets:
 
 
 @dataclass(frozen=True)
+class AutoKeys(Expression):
+    """``AUTO`` among the keys of GROUP BY: all columns of the SELECT list that are keys."""
+
+
+@dataclass(frozen=True)
 class Select(QueryBody):
     """One SELECT; ``windows`` are those of its WINDOW clause, ``grouping`` is None where GROUP BY has expressions alone."""
 

@@ -96,7 +96,14 @@ def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
 def test_one_name_is_a_table_or_a_view(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     assert error_of(engine, "CREATE VIEW stock AS SELECT 1 AS x")[1] == "Table already exists: 'memory.default.stock'"
-    assert error_of(engine, "CREATE TABLE v (a integer)")[1] == "View already exists: 'memory.default.v'"
+    assert error_of(engine, "CREATE VIEW v AS SELECT 1 AS x")[1] == "View already exists: 'memory.default.v'"
+    said = ("TABLE_ALREADY_EXISTS", "Table 'memory.default.v' already exists", 1, 1)
+    assert error_of(engine, "CREATE TABLE v (a integer)") == said
+    said = ("TABLE_ALREADY_EXISTS", "Destination table 'memory.default.v' already exists", 1, 1)
+    assert error_of(engine, "CREATE TABLE v AS SELECT 1 AS a") == said
+    engine.run("CREATE TABLE IF NOT EXISTS v (a integer)")
+    assert engine.run("CREATE TABLE IF NOT EXISTS v AS SELECT 1 AS a").count == 0
+    assert engine.run("SELECT * FROM v").table.num_rows == 2
     said = "Table 'memory.default.v' does not exist, but a view with that name exists. Did you mean DROP VIEW memory.default.v?"
     assert error_of(engine, "DROP TABLE v")[:2] == ("GENERIC_USER_ERROR", said)
     assert "Did you mean DROP TABLE memory.default.stock?" in error_of(engine, "DROP VIEW stock")[1]
@@ -121,8 +128,90 @@ def test_a_views_query_must_be_right_when_it_is_made(engine, query, code):
     assert listed(engine, "SHOW TABLES") == [("stock",)]
 
 
+@pytest.mark.parametrize("security", ["DEFINER", "INVOKER"])
+def test_a_view_may_say_whose_rights_count(engine, security):
+    engine.run(f"CREATE VIEW v COMMENT 'all' SECURITY {security} AS SELECT * FROM stock")
+    assert engine.table("v").num_rows == 2
+
+
+def test_a_column_of_a_table_function_is_called_as_trino_calls_it(engine):
+    found = engine.run('SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")').table
+    assert found.column_names == ["N", "m"]
+    assert engine.run("SELECT n FROM TABLE(sequence(1, 2)) s (n)").table.column_names == ["n"]
+
+
+def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
+    engine.run("CREATE VIEW v COMMENT 'what there is' AS SELECT sku, qty FROM stock")
+    engine.run_script("CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w")
+    assert engine.table("other.w").num_rows == 2
+    assert "COMMENT 'what there is'" in engine.run("SHOW CREATE VIEW other.w").explained
+    assert listed(engine, "SHOW TABLES") == [("stock",)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "message"),
+    [
+        ("nope RENAME TO x", "TABLE_NOT_FOUND", "View 'memory.default.nope' does not exist"),
+        ("nope.b.c RENAME TO x", "TABLE_NOT_FOUND", "View 'nope.b.c' does not exist"),
+        (
+            "stock RENAME TO x",
+            "TABLE_NOT_FOUND",
+            (
+                "View 'memory.default.stock' does not exist, but a table with that name exists. "
+                "Did you mean ALTER TABLE memory.default.stock RENAME TO ...?"
+            ),
+        ),
+        ("v RENAME TO v", "GENERIC_USER_ERROR", "Target view 'memory.default.v' already exists"),
+        (
+            "v RENAME TO stock",
+            "TABLE_ALREADY_EXISTS",
+            "Target view 'memory.default.stock' does not exist, but a table with that name exists.",
+        ),
+        ("v RENAME TO nope.default.x", "CATALOG_NOT_FOUND", "Target catalog 'nope' not found"),
+        ("v RENAME TO nope.x", "NOT_FOUND", "Schema nope not found"),
+        ("v RENAME TO a.b.c.d", "SYNTAX_ERROR", "Too many dots in table name: a.b.c.d"),
+    ],
+)
+def test_a_view_is_not_renamed_to_what_it_cannot_be(engine, sql, code, message):
+    engine.run("CREATE VIEW v AS SELECT 1 AS a")
+    assert error_of(engine, f"ALTER VIEW {sql}")[:2] == (code, message)
+    assert engine.table("v").num_rows == 1
+
+
+def test_a_view_of_another_catalog_stays_there(engine):
+    engine.add_catalog("other", MemoryConnector())
+    engine.run("CREATE VIEW v AS SELECT 1 AS a")
+    said = ("NOT_SUPPORTED", "View rename across catalogs is not supported", 1, 1)
+    assert error_of(engine, "ALTER VIEW v RENAME TO other.default.v") == said
+
+
+def test_a_schema_goes_with_what_it_holds_or_all_of_it_stays(engine):
+    engine.run_script("CREATE SCHEMA s; CREATE TABLE s.t (a integer); CREATE VIEW s.v AS SELECT a FROM s.t")
+    assert error_of(engine, "DROP SCHEMA s RESTRICT")[0] == "SCHEMA_NOT_EMPTY"
+    engine.run("DROP SCHEMA s CASCADE", dry_run=True)
+    assert listed(engine, "SHOW TABLES FROM s") == [("t",), ("v",)]
+    engine.run("DROP SCHEMA s CASCADE")
+    assert error_of(engine, "DROP SCHEMA s CASCADE") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
+    engine.run_script("DROP SCHEMA IF EXISTS s CASCADE; CREATE SCHEMA s")
+    assert listed(engine, "SHOW TABLES FROM s") == []
+    assert listed(engine, "SHOW TABLES") == [("stock",)]
+
+
+def test_a_store_that_drops_one_thing_at_a_time_drops_no_schema_with_what_it_holds(engine, monkeypatch):
+    monkeypatch.setattr(MemoryMetadata, "cascades_schemas", False)
+    engine.run_script("CREATE SCHEMA s; CREATE TABLE s.t (a integer)")
+    said = "This connector does not support dropping schemas with CASCADE option"
+    assert error_of(engine, "DROP SCHEMA s CASCADE") == ("NOT_SUPPORTED", said, 1, 1)
+
+
 def test_schemas_are_made_filled_and_dropped(engine):
-    assert error_of(engine, "CREATE TABLE s.t (a integer)")[:2] == ("SCHEMA_NOT_FOUND", "Schema 's' does not exist")
+    for made in ("TABLE s.t (a integer)", "TABLE s.t AS SELECT 1 AS a", "VIEW s.t AS SELECT 1 AS a"):
+        assert error_of(engine, f"CREATE {made}")[:2] == ("NOT_FOUND", "Schema s not found")
+    assert error_of(engine, "CREATE TABLE s.t AS SELECT nope")[0] == "COLUMN_NOT_FOUND"
+    assert error_of(engine, "CREATE TABLE s.t (a nope)")[0] == "TYPE_NOT_FOUND"
+    assert error_of(engine, "DROP TABLE s.t") == ("TABLE_NOT_FOUND", "Table 'memory.s.t' does not exist", 1, 1)
+    assert error_of(engine, "DROP VIEW s.t") == ("GENERIC_USER_ERROR", "View 'memory.s.t' does not exist", 1, 1)
+    assert error_of(engine, "SHOW CREATE VIEW s.t") == ("TABLE_NOT_FOUND", "View 'memory.s.t' does not exist", 1, 1)
     engine.run("CREATE SCHEMA s")
     assert error_of(engine, "CREATE SCHEMA s") == ("SCHEMA_ALREADY_EXISTS", "Schema 'memory.s' already exists", 1, 1)
     assert "exists already" in str(engine.run("CREATE SCHEMA IF NOT EXISTS memory.S"))
