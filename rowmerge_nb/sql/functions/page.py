@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions import aggregates
+from rowmerge_nb.sql.functions import aggregates, percentiles
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
@@ -57,6 +57,11 @@ _AGGREGATES: Final = (
     "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "
     "`max_by` and `min_by` take any."
 )
+_PERCENTILES: Final = (
+    "`approx_percentile` gives what Trino's digest gives for a group of up to 1260 values that Trino reads in one split; of more, and with an accuracy, "
+    "the exact value, from which Trino's may be off by a percent of the rows. Over windows and of VALUES, Trino's digest is twice as fine: beyond "
+    "some 30 values, or with large weights, the middle ones may differ there."
+)
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
@@ -92,6 +97,8 @@ def page() -> str:
         "## Aggregates",
         _AGGREGATES,
         _table(rows_of(aggregates.ROWS)),
+        _PERCENTILES,
+        _table(rows_of(percentiles.ROWS)),
     ]
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
     parts += ["## Refused", _refused()]

@@ -182,21 +182,6 @@ qdigest_agg(real, bigint) -> qdigest(real) ! its type, a sketch, does not exist 
 qdigest_agg(real, bigint, double) -> qdigest(real) ! its type, a sketch, does not exist in Spark with Trino's content
 tdigest_agg(double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
 tdigest_agg(double, double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
-approx_percentile(bigint, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
 approx_most_frequent(bigint, bigint, bigint) -> map(bigint,bigint) ! Trino's approximation cannot be reproduced, and another would differ
 approx_most_frequent(bigint, varchar, bigint) -> map(varchar,bigint) ! Trino's approximation cannot be reproduced, and another would differ
 numeric_histogram(bigint, double) -> map(double,double) ! Trino's approximation cannot be reproduced, and another would differ
