@@ -42,9 +42,11 @@ _NOTES: Final = {
     "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
-    '`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode made of `$`, `.key`, `."key"`, `.*`, `[*]` and '
-    "subscripts (numbers, `last`, `last - 1`, ranges with `to`, lists); filters, methods, `..key`, arithmetic, literals and variables "
-    "(PASSING) are refused, and so are `varbinary` documents, ENCODING UTF16 and UTF32, and documents or defaults that are subqueries. "
+    "`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode: members, subscripts (numbers, `last`, `last - 1`, ranges with `to`, "
+    "lists), filters with all predicates but `like_regex`, which Trino refuses as well, the methods `abs()`, `ceiling()`, `double()`, `floor()`, `keyvalue()`, "
+    "`size()` and `type()`, arithmetic of integers and doubles, and values of PASSING that are booleans, numbers but decimals, varchar or FORMAT JSON. "
+    "`..key`, other subscripts, decimals that are not compared, `keyvalue()` twice or within a filter, `varbinary` documents, ENCODING UTF16 and UTF32, and "
+    "documents, values or defaults that are subqueries are refused. "
     "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
     "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "
     "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
