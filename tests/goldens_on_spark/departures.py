@@ -51,8 +51,8 @@ and {others} others.
   A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
-- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX (NOT_SUPPORTED), and are read as Java's
-  where classes of characters hold more than characters. `TRY` lets the error of a wrong pattern through where that is no constant. `date_add` beyond the range of its type fails with another code.
+- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX outside of brackets (NOT_SUPPORTED), and are read
+  as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
   `IS DISTINCT FROM` takes NaN as the key of two maps for the same. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are

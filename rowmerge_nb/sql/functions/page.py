@@ -37,7 +37,7 @@ _NOTES: Final = {
     "strings": "Text is compared and counted by code points. `format` and the functions below take what Java's formatter takes.",
     "regexp": "The second argument is the pattern as one of Java's engine: `\\w`, `\\d` and `\\s` are ASCII, `\\b`, the classes of POSIX "
     "(`[[:alpha:]]`) and case are Unicode's, `.` and `$` know `\\n` alone as the end of a line, and characters are whole, as for Trino's engine, Joni. "
-    "Classes of POSIX need a pattern that is a literal. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
+    "In a pattern that is no literal classes of POSIX stand within brackets. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
     "A group that need not take part in a match, and may match nothing where it does, is refused: Spark gives empty text for both, Trino NULL for one. "
     "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "

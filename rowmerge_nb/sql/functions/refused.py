@@ -153,13 +153,9 @@ word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 parse_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 version() -> varchar ! there is no Trino server whose version it would be
-current_groups() -> array(varchar) ! there are no groups of users here
 to_char(timestamp(6) with time zone, varchar) -> varchar ! the Teradata functions are no part of Trino's own set
 to_date(varchar, varchar) -> date ! the Teradata functions are no part of Trino's own set; write CAST(... AS date)
 to_timestamp(varchar, varchar) -> timestamp(3) ! the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)
-index(varchar, varchar) -> bigint ! the Teradata functions are no part of Trino's own set; write strpos(text, part)
-json_array_get(json, bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
-json_array_get(varchar(x), bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
 """
 
 AGGREGATES: Final = """
