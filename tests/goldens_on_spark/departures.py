@@ -56,8 +56,9 @@ and {others} others.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
   `IS DISTINCT FROM` takes NaN as the key of two maps for the same. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
-  compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
-  give 0.0. `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
+  compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`
+  and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
+  `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are

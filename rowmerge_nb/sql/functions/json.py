@@ -17,8 +17,8 @@ json_array_contains(json, bigint) -> boolean | IF({1} IS NULL, NULL, exists({ele
 json_array_contains(varchar(x), bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
 json_array_contains(json, varchar(x)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
 json_array_contains(varchar(x), varchar(y)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
-json_array_contains(json, double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
-json_array_contains(varchar(x), double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
+json_array_contains(json, double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
+json_array_contains(varchar(x), double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
 json_array_get(json, bigint) -> json | {element}
 json_array_get(varchar(x), bigint) -> json | {element}
 is_json_scalar(json) -> boolean | (NOT {0} RLIKE {container})
