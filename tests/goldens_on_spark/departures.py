@@ -51,13 +51,14 @@ and {others} others.
   A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
   text, which is said in other words.
-- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX (NOT_SUPPORTED), and are read as Java's
-  where classes of characters hold more than characters. `TRY` lets the error of a wrong pattern through where that is no constant. `date_add` beyond the range of its type fails with another code.
+- **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX outside of brackets (NOT_SUPPORTED), and are read
+  as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
   `IS DISTINCT FROM` takes NaN as the key of two maps for the same. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
-  compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `UNION`, `INTERSECT` and `EXCEPT`
-  give 0.0. `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
+  compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`
+  and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
+  `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are

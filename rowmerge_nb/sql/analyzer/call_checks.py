@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.formats import FormatError, argument_types
 from rowmerge_nb.sql.functions.regexp_groups import structure
+from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import is_text
@@ -143,8 +144,23 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         if kind is None or not can_cast(value.type, kind):
             said = f"format of a value of type {value.type} in this form is not supported by this engine"
             analyzer.refuse(said, argument)
-        found.append(value if value.type == kind else e.Apply(kind, "cast", (value,)))
+        typed = value if value.type == kind else e.Apply(kind, "cast", (value,))
+        found.append(_as_java(typed) if kind.base in {"time", "timestamp"} else typed)
     return found
+
+
+def _as_java(moment: e.Typed) -> e.Typed:
+    """Write a moment as Java does: a T before the time, three or six digits of a second's parts, none and no seconds where all are 0."""
+    shown: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
+    for pattern, replacement in ((" ", "T"), (_ZEROS, "")):
+        constants = (e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
+        found = resolve("regexp_replace", [VARCHAR] * 3)
+        assert found is not None
+        shown = e.Apply(VARCHAR, "function", (shown, *constants), found.overload)
+    return shown
+
+
+_ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
 
 
 _CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {

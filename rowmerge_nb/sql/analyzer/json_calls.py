@@ -9,6 +9,7 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
 from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree.json_paths import Variable, parts_of_path
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.json import Looked
@@ -34,15 +35,14 @@ def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
     if node.path_name is not None:
         analyzer.context.error("INVALID_PATH", f"JSON path name is not allowed in {node.name} function", node.path_name.span)
     document = read_as_json(analyzer, node.input, f"{node.name} function input argument")
-    if node.passing is not None:
-        analyzer.refuse(f"PASSING in {node.name} is not supported by this engine", node.passing.value)
     path = _path(analyzer, node)
+    variables, values = _passed(analyzer, node, path)
     kind, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[node.name](analyzer, node)
-    arguments = (document, *defaults)
+    arguments = (document, *values, *defaults)
     _without_queries(analyzer, node, node.name, arguments)
     missing = "FALSE" if node.name == "JSON_EXISTS" else "NULL"
     on_empty, on_error = (behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error))
-    looked = Looked(path, on_empty, on_error, node.wrapper, node.quotes)
+    looked = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
     return e.Apply(kind, "written", arguments, e.Written(node.name, looked))
 
 
@@ -67,6 +67,35 @@ def read_as_json(analyzer: CallAnalyzer, given: j.JsonInput, what: str) -> e.Typ
     if value.type.base == "varbinary":
         analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", given.value)
     return analyzer.coerce(value, VARCHAR)
+
+
+_PASSED: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "unknown"})
+
+
+def _passed(
+    analyzer: CallAnalyzer, node: j.JsonLookup, path: JsonPath
+) -> tuple[tuple[tuple[str, bool], ...], tuple[e.Typed, ...]]:
+    """Give the path's variables, of each whether it is read as JSON, and their values."""
+    found: dict[str, tuple[bool, e.Typed]] = {}
+    for given, name in node.passing:
+        is_quoted = name.span.end - name.span.start > len(name.text)
+        known = name.text if is_quoted else name.text.upper()
+        if known in found:
+            said = f"{known} JSON path parameter is specified more than once"
+            analyzer.context.error("DUPLICATE_PARAMETER_NAME", said, name.span)
+        if given.format:
+            found[known] = True, read_as_json(analyzer, given, f"{node.name} function JSON path parameter")
+            continue
+        value = analyzer.analyze(given.value)
+        if value.type.base not in _PASSED:
+            analyzer.refuse(f"A parameter of a JSON path of type {value.type} is not supported by this engine", given.value)
+        found[known] = False, value
+    for part in parts_of_path(path.root):
+        if isinstance(part, Variable) and part.name not in found:
+            hint = f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in found else ""
+            said = f"no value passed for parameter {part.name}{hint}"
+            analyzer.context.error("INVALID_PATH", said, node.path.span)
+    return tuple((name, is_json) for name, (is_json, _) in found.items()), tuple(value for _, value in found.values())
 
 
 def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:

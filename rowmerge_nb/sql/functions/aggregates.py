@@ -6,7 +6,7 @@ from typing import Final
 
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
 
-__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
+__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES", "bound", "not_empty"]
 
 ROWS: Final = r"""
 count() -> bigint | count(1){rows}
@@ -81,7 +81,7 @@ approx_distinct(T, double) T:comparable -> bigint | IF(any_value({1}){rows} NOT 
 """
 
 
-def _not_empty(entry: str) -> str:
+def not_empty(entry: str) -> str:
     """Write the list of what is made of a group's rows, without NULL; NULL where nothing is left."""
     return f"get(filter(array(collect_list({{distinct}}{entry}){{rows}}), l -> size(l) > 0), 0)"
 
@@ -95,27 +95,27 @@ def _folded(entry: str, begin: str, step: str, result: str) -> str:
         step: its fields after one more row ``r``, by those before it, which are ``s``.
         result: what is made of the last state.
     """
-    return f"aggregate({_not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
+    return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
 
 
 _PAIR: Final = "IF({0} IS NULL OR {1} IS NULL, NULL, named_struct('y', CAST({0} AS DOUBLE), 'x', CAST({1} AS DOUBLE)))"
 _NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
 
 
-def _bound(names: dict[str, str], body: str) -> str:
+def bound(names: dict[str, str], body: str) -> str:
     """Give names to values, of which each may use those before it."""
     for name, value in reversed(names.items()):
         body = f"transform(array({value}), {name} -> {body})[0]"
     return body
 
 
-_PAIR_STEP: Final = _bound(
+_PAIR_STEP: Final = bound(
     {"n": "s.n + 1D", "my": "s.my + (r.y - s.my) / n", "mx": "s.mx + (r.x - s.mx) / n"},
     "named_struct('n', n, 'my', my, 'mx', mx, 'c', s.c + (r.x - s.mx) * (r.y - my), "
     "'sy', s.sy + (r.y - s.my) * (r.y - my), 'sx', s.sx + (r.x - s.mx) * (r.x - mx))",
 )
 _VALUE: Final = "IF({0} IS NULL, NULL, named_struct('x', CAST({0} AS DOUBLE)))"
-_MOMENT_STEP: Final = _bound(
+_MOMENT_STEP: Final = bound(
     {"n": "s.n + 1D", "d": "r.x - s.m1", "dn": "d / n", "dq": "dn * dn", "dm": "d * dn * s.n"},
     "named_struct('n', n, 'm1', s.m1 + dn, 'm2', s.m2 + dm, 'm3', s.m3 + (dm * dn * (n - 2D) - 3D * dn * s.m2), "
     "'m4', s.m4 + (dm * dq * (n * n - 3D * n + 3D) + 6D * dq * s.m2 - 4D * dn * s.m3))",
@@ -159,9 +159,9 @@ FRAGMENTS: Final = {
     ),
     "geometric mean": "exp(sum({distinct}{logarithm}){rows} / nullif(count({distinct}{0}){rows}, 0))",
     "logarithm": "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NOT NULL THEN CAST('NaN' AS DOUBLE) END",
-    "map of counts": grouped(_not_empty("IF({0} IS NULL, NULL, named_struct('k', {0}))"), COUNT),
-    "map of first": grouped(_not_empty(_KEY_AND_VALUE), FIRST_VALUE),
-    "map of all": grouped(_not_empty(_KEY_AND_VALUE), ALL_VALUES),
+    "map of counts": grouped(not_empty("IF({0} IS NULL, NULL, named_struct('k', {0}))"), COUNT),
+    "map of first": grouped(not_empty(_KEY_AND_VALUE), FIRST_VALUE),
+    "map of all": grouped(not_empty(_KEY_AND_VALUE), ALL_VALUES),
     "map of maps": (
         "IF(count({0}){rows} = 0, NULL, "
         + grouped(

@@ -112,6 +112,7 @@ FRAGMENTS: Final = {
     "paired": "zip_with({0}, {1}, (x, y) -> named_struct('x', coalesce(x, 0D), 'y', coalesce(y, 0D)))",
     "cosine": (
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({0}) <> size({1}) THEN {unlike lengths} "
+        "WHEN exists({0}, x -> x IS NULL) OR exists({1}, x -> x IS NULL) THEN NULL "
         "ELSE aggregate({paired}, named_struct('x', 0D, 'y', 0D, 'xy', 0D), "
         "(s, p) -> named_struct('x', s.x + p.x * p.x, 'y', s.y + p.y * p.y, 'xy', s.xy + p.x * p.y), "
         "s -> CASE WHEN s.x = 0 OR s.y = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Vector magnitude cannot be zero} "

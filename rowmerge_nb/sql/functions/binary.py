@@ -17,7 +17,7 @@ to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8')
 to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8')
 from_utf8(varbinary) -> varchar | IF(is_valid_utf8(CAST({0} AS STRING)), CAST({0} AS STRING), {mended})
 from_utf8(varbinary, varchar(x)) -> varchar | CASE WHEN char_length({1}) > 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Replacement character string must empty or a single character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended 1} END
-from_utf8(varbinary, bigint) -> varchar | CASE WHEN NOT ({1} BETWEEN 0 AND 55295 OR {1} BETWEEN 57344 AND 1114111) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid replacement character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended by number} END
+from_utf8(varbinary, bigint) -> varchar | CASE WHEN {1} > 1114111 OR {1} BETWEEN 55296 AND 57343 OR ({1} < 0 AND NOT is_valid_utf8(CAST({0} AS STRING))) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid replacement character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended by number} END
 to_hex(varbinary) -> varchar | hex({0})
 from_hex(varchar(x)) -> varbinary | CASE WHEN octet_length({0}) % 2 = 1 THEN {fail odd} WHEN {0} RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex({0}) END
 from_hex(varbinary) -> varbinary | CASE WHEN octet_length(CAST({0} AS STRING)) % 2 = 1 THEN {fail odd} WHEN CAST({0} AS STRING) RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex(CAST({0} AS STRING)) END

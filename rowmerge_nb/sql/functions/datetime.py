@@ -12,6 +12,7 @@ __all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
 
 ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
+current_groups() -> array(varchar) | CAST(array() AS ARRAY<STRING>)
 year(date) -> bigint | CAST(year({0}) AS BIGINT)
 year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT)
 quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT)

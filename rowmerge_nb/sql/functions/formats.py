@@ -12,7 +12,18 @@ __all__ = ["FormatError", "argument_types"]
 
 _SPECIFIER: Final = re.compile(r"%(\d+\$)?([-#+ 0,(<]*)(\d+)?(\.\d+)?([tT])?([a-zA-Z%])")
 _EXACT_DIGITS: Final = 15
-_JAVA: Final = {"boolean": "Boolean", "double": "Double", "real": "Float"}
+_JAVA: Final = {
+    "boolean": "lang.Boolean",
+    "date": "time.LocalDate",
+    "double": "lang.Double",
+    "json": "lang.String",
+    "real": "lang.Float",
+    "time": "time.LocalTime",
+    "timestamp": "time.LocalDateTime",
+    "timestamp with time zone": "time.ZonedDateTime",
+}
+_MICROSECONDS: Final = 6
+_SHOWN: Final = frozenset({"date", "interval day to second", "interval year to month", "uuid"})
 
 
 class FormatError(ValueError):
@@ -27,7 +38,7 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
         kinds: the arguments' types.
 
     Returns:
-        One type per argument; None where this engine cannot format it as Trino does.
+        One type per argument, for moments one with microseconds; None where this engine cannot format it as Trino does.
 
     Raises:
         FormatError: Trino refuses the format.
@@ -62,8 +73,13 @@ def _wanted(conversion: str, kind: Type) -> Type | None:
     if base in "sb" or base == "h":
         if _plain(kind):
             return kind if base != "h" else None
-        shown = kind.base in {"date", "uuid", "json"} or (kind.base == "decimal" and kind.parameters[1] <= 6)
-        return VARCHAR if shown and base != "h" else None
+        if base == "h":
+            return None
+        if kind.base == "json":
+            return kind
+        if kind.base in {"time", "timestamp"}:
+            return Type(kind.base, (_MICROSECONDS,))
+        return VARCHAR if kind.base in _SHOWN or (kind.base == "decimal" and kind.parameters[1] <= _MICROSECONDS) else None
     if base in {"d", "o", "x"}:
         return BIGINT if is_integer(kind) else _mismatch(conversion, kind)
     if base in "feg":
@@ -85,7 +101,7 @@ def _mismatch(conversion: str, kind: Type) -> Type | None:
     elif is_text(kind):
         name = "java.lang.String"
     elif kind.base in _JAVA:
-        name = f"java.lang.{_JAVA[kind.base]}"
+        name = f"java.{_JAVA[kind.base]}"
     else:
         return None
     msg = f"IllegalFormatConversion: {conversion} != {name}"

@@ -17,8 +17,10 @@ json_array_contains(json, bigint) -> boolean | IF({1} IS NULL, NULL, exists({ele
 json_array_contains(varchar(x), bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
 json_array_contains(json, varchar(x)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
 json_array_contains(varchar(x), varchar(y)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
-json_array_contains(json, double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
-json_array_contains(varchar(x), double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
+json_array_contains(json, double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
+json_array_contains(varchar(x), double) -> boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END
+json_array_get(json, bigint) -> json | {element}
+json_array_get(varchar(x), bigint) -> json | {element}
 is_json_scalar(json) -> boolean | (NOT {0} RLIKE {container})
 is_json_scalar(varchar(x)) -> boolean | CASE WHEN {json read} IS NOT NULL THEN NOT {0} RLIKE {container} WHEN {0} IS NOT NULL THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid JSON value: $0} END
 """
@@ -32,6 +34,11 @@ AS_DOUBLES: Final = f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOA
 _READ: Final = f"try_variant_get(try_parse_json(concat('[', {AS_DOUBLES}, ']')), '$[0]', 'variant')"
 _PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
 """The text of a json value in canonical form: no spaces, keys in order; NULL where it is no JSON."""
+_LIST: Final = "from_json({}, 'ARRAY<STRING>')"
+# As texts, numbers keep the digits that they are written with.
+_QUOTED_NUMBERS: Final = (
+    f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT})*+)(-?[0-9]++(?:\\\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)', '$1\"$2\"')"
+)
 _FAR: Final = r"[\\x{10000}-\\x{10FFFF}]"
 
 
@@ -60,6 +67,12 @@ FRAGMENTS: Final = {
     ),
     "elements": "from_json(concat('{\"v\":', {0}, '}'), 'v ARRAY<VARIANT>').v",
     "floating": f"from_json(concat('{{\"v\":', {AS_DOUBLES}, '}}'), 'v ARRAY<VARIANT>').v",
+    # Trino takes strings out of their quotation marks, too, though what is left is no JSON.
+    "element": (
+        f"transform(array(IF({{0}} RLIKE '^\\\\s*\\\\[', struct({_LIST.format('{0}')} AS l, {_LIST.format(_QUOTED_NUMBERS)} AS q), NULL)), "
+        "s -> transform(array({int:1} + IF({1} < 0, size(s.l), 0)), i -> IF({1} BETWEEN -size(s.l) AND size(s.l) - 1, "
+        "IF(get(s.l, i) RLIKE '^[\\\\[{]', get(s.l, i), get(s.q, i)), NULL))[0])[0]"
+    ),
     "container": "'^\\\\s*[\\\\[{]'",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -162,7 +162,9 @@ FRAGMENTS: Final = {
     "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",
     "rounded decimal": "CAST(round({0}, {1}) AS {type})",
     # Java cannot count the digits of a number that is cut two thousand million places before its point.
-    "truncated decimal": "CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0}, greatest({1}, -39))) AS {type})",
+    "truncated decimal": (
+        "IF({1} IS NULL, NULL, CAST(IF({0} < 0, ceil({0}, greatest({1}, -39)), floor({0}, greatest({1}, -39))) AS {type}))"
+    ),
     "floor 0": "IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS DOUBLE))",
     "ceil 0": (
         "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "

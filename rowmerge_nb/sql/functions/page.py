@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions import aggregates
+from rowmerge_nb.sql.functions import aggregates, percentiles
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
@@ -37,14 +37,16 @@ _NOTES: Final = {
     "strings": "Text is compared and counted by code points. `format` and the functions below take what Java's formatter takes.",
     "regexp": "The second argument is the pattern as one of Java's engine: `\\w`, `\\d` and `\\s` are ASCII, `\\b`, the classes of POSIX "
     "(`[[:alpha:]]`) and case are Unicode's, `.` and `$` know `\\n` alone as the end of a line, and characters are whole, as for Trino's engine, Joni. "
-    "Classes of POSIX need a pattern that is a literal. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
+    "In a pattern that is no literal classes of POSIX stand within brackets. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
     "A group that need not take part in a match, and may match nothing where it does, is refused: Spark gives empty text for both, Trino NULL for one. "
     "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
-    '`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode made of `$`, `.key`, `."key"`, `.*`, `[*]` and '
-    "subscripts (numbers, `last`, `last - 1`, ranges with `to`, lists); filters, methods, `..key`, arithmetic, literals and variables "
-    "(PASSING) are refused, and so are `varbinary` documents, ENCODING UTF16 and UTF32, and documents or defaults that are subqueries. "
+    "`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode: members, subscripts (numbers, `last`, `last - 1`, ranges with `to`, "
+    "lists), filters with all predicates but `like_regex`, which Trino refuses as well, the methods `abs()`, `ceiling()`, `double()`, `floor()`, `keyvalue()`, "
+    "`size()` and `type()`, arithmetic of integers and doubles, and values of PASSING that are booleans, numbers but decimals, varchar or FORMAT JSON. "
+    "`..key`, other subscripts, decimals that are not compared, `keyvalue()` twice or within a filter, `varbinary` documents, ENCODING UTF16 and UTF32, and "
+    "documents, values or defaults that are subqueries are refused. "
     "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
     "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "
     "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
@@ -56,6 +58,11 @@ _NOTES: Final = {
 _AGGREGATES: Final = (
     "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "
     "`max_by` and `min_by` take any."
+)
+_PERCENTILES: Final = (
+    "`approx_percentile` gives what Trino's digest gives for a group of up to 1260 values that Trino reads in one split; of more, and with an accuracy, "
+    "the exact value, from which Trino's may be off by a percent of the rows. Over windows and of VALUES, Trino's digest is twice as fine: beyond "
+    "some 30 values, or with large weights, the middle ones may differ there."
 )
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
@@ -92,6 +99,8 @@ def page() -> str:
         "## Aggregates",
         _AGGREGATES,
         _table(rows_of(aggregates.ROWS)),
+        _PERCENTILES,
+        _table(rows_of(percentiles.ROWS)),
     ]
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
     parts += ["## Refused", _refused()]

@@ -153,13 +153,9 @@ word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 parse_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 version() -> varchar ! there is no Trino server whose version it would be
-current_groups() -> array(varchar) ! there are no groups of users here
 to_char(timestamp(6) with time zone, varchar) -> varchar ! the Teradata functions are no part of Trino's own set
 to_date(varchar, varchar) -> date ! the Teradata functions are no part of Trino's own set; write CAST(... AS date)
 to_timestamp(varchar, varchar) -> timestamp(3) ! the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)
-index(varchar, varchar) -> bigint ! the Teradata functions are no part of Trino's own set; write strpos(text, part)
-json_array_get(json, bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
-json_array_get(varchar(x), bigint) -> json ! Trino itself calls its meaning broken; write json_extract(value, '$[0]')
 """
 
 AGGREGATES: Final = """
@@ -182,21 +178,6 @@ qdigest_agg(real, bigint) -> qdigest(real) ! its type, a sketch, does not exist 
 qdigest_agg(real, bigint, double) -> qdigest(real) ! its type, a sketch, does not exist in Spark with Trino's content
 tdigest_agg(double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
 tdigest_agg(double, double) -> tdigest ! its type, a sketch, does not exist in Spark with Trino's content
-approx_percentile(bigint, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, array(double)) -> array(bigint) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(bigint, double, double, double) -> bigint ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, array(double)) -> array(double) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(double, double, double, double) -> double ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, array(double)) -> array(real) ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
-approx_percentile(real, double, double, double) -> real ! Trino's approximation cannot be reproduced, and another would differ
 approx_most_frequent(bigint, bigint, bigint) -> map(bigint,bigint) ! Trino's approximation cannot be reproduced, and another would differ
 approx_most_frequent(bigint, varchar, bigint) -> map(varchar,bigint) ! Trino's approximation cannot be reproduced, and another would differ
 numeric_histogram(bigint, double) -> map(double,double) ! Trino's approximation cannot be reproduced, and another would differ

@@ -25,6 +25,7 @@ substring(char(x), bigint) -> as long | {tail}
 substring(varchar(x), bigint, bigint) -> varchar(x) | {part}
 substring(char(x), bigint, bigint) -> as long | {part}
 strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
+index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
 strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
 hamming_distance(varchar(x), varchar(y)) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
 levenshtein_distance(varchar(x), varchar(y)) -> bigint | IF(greatest(char_length({0}), char_length({1})) * (least(char_length({0}), char_length({1})) - 1L) > 1000000, {fail:INVALID_FUNCTION_ARGUMENT:The combined inputs for Levenshtein distance are too large}, CAST(levenshtein({0}, {1}) AS BIGINT))

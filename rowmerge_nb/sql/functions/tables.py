@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, refused, regexp, strings, windows
+from rowmerge_nb.sql.functions import (
+    aggregates,
+    arrays,
+    binary,
+    datetime,
+    json,
+    maps,
+    math,
+    percentiles,
+    refused,
+    regexp,
+    strings,
+    windows,
+)
 
 __all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SIGNATURES", "SUBJECTS", "WINDOWS"]
 
@@ -24,11 +37,11 @@ SUBJECTS: Final = {
 """The rows of scalar functions by subject."""
 
 SCALARS: Final = "".join(SUBJECTS.values()) + refused.SCALARS
-AGGREGATES: Final = aggregates.ROWS + refused.AGGREGATES
+AGGREGATES: Final = aggregates.ROWS + percentiles.ROWS + refused.AGGREGATES
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, windows)
+    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
     for name, part in module.FRAGMENTS.items()
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

@@ -10,6 +10,7 @@ from rowmerge_nb.sql.tree import json as j
 if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.primaries import PrimaryReader
     from rowmerge_nb.sql.tree import syntax as s
+    from rowmerge_nb.sql.tree.statements import Identifier
 
 __all__ = ["json_constructor", "json_lookup"]
 
@@ -97,17 +98,14 @@ def _format(reader: PrimaryReader) -> str | None:
     return reader.expect("UTF8", "UTF16", "UTF32").word if reader.accept("ENCODING") else "JSON"
 
 
-def _passing(reader: PrimaryReader) -> j.JsonInput | None:
-    if not reader.accept("PASSING"):
-        return None
-    first = None
-    while True:
-        parameter = _input(reader)
-        reader.expect("AS")
-        reader.identifier()
-        first = first or parameter
-        if not reader.accept(","):
-            return first
+def _passing(reader: PrimaryReader) -> tuple[tuple[j.JsonInput, Identifier], ...]:
+    found: list[tuple[j.JsonInput, Identifier]] = []
+    if reader.accept("PASSING"):
+        while not found or reader.accept(","):
+            value = _input(reader)
+            reader.expect("AS")
+            found.append((value, reader.identifier()))
+    return tuple(found)
 
 
 def _returning(reader: PrimaryReader, *, with_format: bool) -> tuple[s.TypeName | None, str | None]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.sql.tree import json_paths as t
 from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["PathRefusedError", "PathSyntaxError", "parse_path"]
 
@@ -20,6 +24,11 @@ _TOKENS: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LARGEST: Final = 10**9
+_METHODS: Final = frozenset({"abs", "ceiling", "double", "floor", "keyvalue", "size", "type"})
+_OPERATORS: Final = frozenset({"==", "<>", "!=", "<", ">", "<=", ">="})
+_DECIMAL: Final = re.compile(r"[0-9]+\.[0-9]+")
+_AFTER_STEP: Final = "{<EOF>, '+', '*', '/', '%', '.', '..', '[', '?', '-'}"
+_VALUES: Final = "{'+', '(', '$', '@', 'false', 'last', '-', 'null', 'true', DECIMAL_VALUE, DOUBLE_VALUE, INTEGER_VALUE, STRING, NAMED_VARIABLE}"
 
 
 class PathSyntaxError(ValueError):
@@ -48,19 +57,21 @@ def parse_path(text: str) -> JsonPath:
         PathSyntaxError: Trino refuses it.
         PathRefusedError: only this engine does.
 
-    >>> parse_path('lax $.a[last]').steps
-    (Member(key='a'), Subscripts(ranges=(Range(first=(0, True), last=(0, True)),)))
+    >>> parse_path('lax $.a[last]').root
+    Walk(begin=Document(), steps=(Member(key='a'), Subscripts(ranges=(Range(first=(0, True), last=(0, True)),))))
     """
     return _PathReader(text).path()
 
 
 class _PathReader:
     def __init__(self, text: str) -> None:
+        self.source = text
         self.tokens = [
             (str(found.lastgroup), found.group(), found.start()) for found in _TOKENS.finditer(text) if found.lastgroup != "space"
         ]
         self.tokens.append(("end", "<EOF>", len(text)))
         self.index = 0
+        self.filters = 0
 
     @property
     def word(self) -> str:
@@ -92,6 +103,8 @@ class _PathReader:
 
     def expect(self, word: str) -> None:
         if not self.accept(word):
+            if self.kind == "end" or word in {"with", "unknown"}:
+                self.wrong(f"missing '{word}' at '{self.word}'")
             self.fail(f"'{word}'")
 
     def path(self) -> JsonPath:
@@ -101,46 +114,176 @@ class _PathReader:
                 self.wrong(f"missing {modes} at '$'")
             self.fail(modes)
         strict = self.take() == "strict"
-        self._begin()
-        steps = []
-        while self.kind != "end":
-            steps.append(self._step())
-        return JsonPath(strict, tuple(steps))
+        root = self._plain(self._sum())
+        if self.kind != "end":
+            self.fail(_AFTER_STEP)
+        if sum(isinstance(part, t.Method) and part.name == "keyvalue" for part in t.parts_of_path(root)) > 1:
+            self.refuse("keyvalue() twice")
+        return JsonPath(strict, root)
 
-    def _begin(self) -> None:
-        if self.kind == "variable":
-            self.refuse(f"the variable {self.word}")
-        if self.kind in {"string", "integer", "fraction"} or self.word in {"true", "false", "null"}:
-            self.refuse(f"the literal {self.word}")
+    def _sum(self) -> t.Part:
+        found = self._product()
+        while self.kind == "symbol" and self.word in {"+", "-"}:
+            found = self._arithmetic(found, self._product)
+        return found
+
+    def _product(self) -> t.Part:
+        found = self._signed()
+        while self.kind == "symbol" and self.word in {"*", "/", "%"}:
+            found = self._arithmetic(found, self._signed)
+        return found
+
+    def _arithmetic(self, left: t.Part, operand: Callable[[], t.Part]) -> t.Part:
+        operator = self.take()
+        return t.Arithmetic(operator, self._plain(left), self._plain(operand()))
+
+    def _signed(self) -> t.Part:
         if self.kind == "symbol" and self.word in {"+", "-"}:
-            self.refuse("arithmetic")
-        if self.accept("("):
-            self.refuse("parentheses")
-        if self.word in {"@", "last"}:
-            self.wrong(f"{self.word} is not allowed here")
-        self.expect("$")
+            return t.Sign(self.take() == "-", self._plain(self._signed()))
+        begin, steps = self._begin(), []
+        while self.kind == "symbol" and self.word in {".", "[", "?"}:
+            steps.append(self._step())
+        return t.Walk(self._plain(begin), tuple(steps)) if steps else begin
 
-    def _step(self) -> Member | Subscripts:
+    def _plain(self, part: t.Part) -> t.Part:
+        """Refuse what Trino computes with as a decimal: here numbers are integers and doubles."""
+        if isinstance(part, t.Literal) and _DECIMAL.fullmatch(part.item):
+            self.refuse(f"the decimal {part.item}, which is no side of a comparison")
+        return part
+
+    def _begin(self) -> t.Part:
+        if self.kind == "variable":
+            return t.Variable(self.take()[1:])
+        if self.kind == "string":
+            return t.Literal(self._string(mark='"'))
+        if self.kind == "integer":
+            if len(self.word) > 18:
+                self.refuse(f"the number {self.word}")
+            return t.Literal(str(int(self.take())))
+        if self.kind == "fraction":
+            word = self.take()
+            return t.Literal(f"0{word}" if word.startswith(".") else word.removesuffix("."))
+        if self.kind == "word" and self.word in {"true", "false", "null"}:
+            return t.Literal(self.take())
+        if self.accept("("):
+            inner = self._sum()
+            self.expect(")")
+            return inner
+        if self.accept("@"):
+            if not self.filters:
+                self.refuse("@ outside of a filter")
+            return t.Current()
+        if self.word == "last":
+            self.refuse("last outside of a subscript")
+        if not self.accept("$"):
+            self.fail(_VALUES)
+        return t.Document()
+
+    def _string(self, mark: str = "") -> str:
+        return mark + self.take()[1:-1].replace('""', '"')
+
+    def _step(self) -> t.Part:
         if self.accept("["):
             return self._subscripts()
         if self.accept("?"):
-            self.refuse("a filter")
-        if self.kind == "symbol" and self.word in {"+", "-", "*", "/", "%"}:
-            self.refuse("arithmetic")
-        if self.kind == "fraction" or not self.accept("."):
-            self.fail("<EOF>")
+            return self._filter()
+        self.expect(".")
         if self.accept("."):
             self.refuse("the descendant member accessor")
         if self.accept("*"):
             return Member(None)
         if self.kind == "string":
-            return Member(self.take()[1:-1].replace('""', '"'))
+            return Member(self._string())
         if self.kind != "word":
             self.fail("{'*', STRING, IDENTIFIER}")
         name = self.take()
-        if self.kind == "symbol" and self.word == "(":
-            self.refuse(f"the method {name}()")
-        return Member(name)
+        if self.kind != "symbol" or self.word != "(":
+            return Member(name)
+        if name == "datetime":
+            self.refuse("the method datetime()")
+        if name not in _METHODS:
+            self.fail(_AFTER_STEP)
+        self.take()
+        self.expect(")")
+        if name == "keyvalue" and self.filters:
+            self.refuse("keyvalue() within a filter")
+        return t.Method(name)
+
+    # -- predicates ---------------------------------------------------------------------------------------------------
+
+    def _filter(self) -> t.Filter:
+        self._open()
+        self.filters += 1
+        predicate = self._or()
+        self.filters -= 1
+        self.expect(")")
+        return t.Filter(predicate)
+
+    def _open(self) -> None:
+        if not self.accept("("):
+            self.wrong(f"missing '(' at '{self.word}'")
+
+    def _or(self) -> t.Part:
+        found = self._and()
+        while self.accept("||"):
+            found = t.Logical("OR", found, self._and())
+        return found
+
+    def _and(self) -> t.Part:
+        found = self._predicate()
+        while self.accept("&&"):
+            found = t.Logical("AND", found, self._predicate())
+        return found
+
+    def _predicate(self) -> t.Part:
+        if self.accept("!"):
+            if self.word not in {"(", "exists"}:
+                self.fail("{'(', 'exists'}")
+            return t.Not(self._delimited())
+        if self.word == "exists":
+            return self._delimited()
+        if self.word == "(" and (enclosed := self._enclosed()):
+            return enclosed
+        begin = self.index
+        left = self._sum()
+        if self.kind == "symbol" and self.word in _OPERATORS:
+            operator = self.take()
+            return t.Comparison("<>" if operator == "!=" else operator, left, self._sum())
+        if self.accept("starts"):
+            self.expect("with")
+            if self.kind not in {"string", "variable"}:
+                self.fail("{STRING, NAMED_VARIABLE}")
+            return t.StartsWith(left, self._begin())
+        if self.word == "like_regex":
+            self.refuse("like_regex")
+        read = self.source[self.tokens[begin][2] : self.tokens[self.index][2] + len(self.word)]
+        return self.wrong(f"no viable alternative at input '{read}'")
+
+    def _delimited(self) -> t.Part:
+        if self.accept("exists"):
+            self._open()
+            found: t.Part = t.Exists(self._sum())
+            self.expect(")")
+            return found
+        self.expect("(")
+        found = self._or()
+        self.expect(")")
+        if self.accept("is"):
+            self.expect("unknown")
+            return t.IsUnknown(found)
+        return found
+
+    def _enclosed(self) -> t.Part | None:
+        """Read a predicate in parentheses; None if the parenthesis that is open here encloses a value."""
+        begin = self.index
+        try:
+            found = self._delimited()
+        except PathSyntaxError:
+            found = None
+        if found is None or self.word not in {")", "&&", "||"}:
+            self.index = begin
+            return None
+        return found
 
     def _subscripts(self) -> Subscripts:
         if self.accept("*"):

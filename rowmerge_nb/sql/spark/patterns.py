@@ -229,13 +229,29 @@ _ANY_REWRITTEN: Final = "(?s)" + "|".join([r"\\Q", *(sought for sought, _ in _RE
 """Most patterns have none of it: looking once spares looking for each."""
 
 
+_ANY_POSIX: Final = r"\[:\^?[a-z]+:\]"
+_LEFT_POSIX: Final = rf"(?<!\\){_ANY_POSIX}"
+_POSIX_OUTSIDE: Final = rf"(?s)\A(?:(?!{_ANY_POSIX})(?:{_PART}))*+{_ANY_POSIX}"
+"""Outside of another class a class of POSIX is one of a colon and letters."""
+
+
+def _with_posix(written: str) -> str:
+    """Write the classes of POSIX within those of a pattern that is no literal as Java's."""
+    for name in _POSIX:
+        for sought in (name, f"^{name}"):
+            found, java = rf"(?<!\\)\[:{re.escape(sought)}:\]", _set(sought).replace("\\", r"\\")
+            written = f"regexp_replace({written}, {e.text_literal(found)}, {e.text_literal(java)})"
+    unknown = fail("INVALID_FUNCTION_ARGUMENT", "'invalid POSIX bracket type'")
+    return f"transform(array({written}), `$q` -> IF(`$q` RLIKE {e.text_literal(_LEFT_POSIX)}, {unknown}, `$q`))[0]"
+
+
 def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
-    """Write a pattern in Spark SQL; one that is no literal is turned into Java's row by row, and cannot have the classes of POSIX.
+    """Write a pattern in Spark SQL; one that is no literal is turned into Java's row by row, and has the classes of POSIX within others alone.
 
     Args:
         node: the pattern.
         text: what it is in Spark SQL.
-        safe: give NULL for a literal that is no pattern.
+        safe: give NULL for what is no pattern.
     """
     if isinstance(node, e.Constant):
         if safe and node.value is not None and is_wrong(node.value):
@@ -247,8 +263,17 @@ def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
         found = rf"(?s)\G((?:(?!{sought})(?:{_PART}))*+){sought}"
         written = f"regexp_replace({written}, {e.text_literal(found)}, {e.text_literal(f'$1{replacement}')})"
     written = f"IF({text} RLIKE {e.text_literal(_ANY_REWRITTEN)}, {written}, {text})"
-    posix = fail("NOT_SUPPORTED", "'The classes of POSIX in a pattern that is no literal are not supported by this engine'")
-    return f"IF(instr({text}, '[:') > 0, {posix}, concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {written}, ')'))"
+    outside = fail(
+        "NOT_SUPPORTED", "'A class of POSIX outside of brackets in a pattern that is no literal is not supported by this engine'"
+    )
+    refused = f"IF({text} RLIKE {e.text_literal(_POSIX_OUTSIDE)}, {outside}, {_with_posix('`$p`')})"
+    written = f"IF(instr({text}, '[:') > 0, transform(array({written}), `$p` -> {refused})[0], {written})"
+    written = f"concat({e.text_literal(f'{FLAGS}{WHOLE}(?:')}, {written}, ')')"
+    if not safe:
+        return written
+    return (
+        f"transform(array({written}), `$p` -> IF(try_reflect('java.util.regex.Pattern', 'compile', `$p`) IS NULL, NULL, `$p`))[0]"
+    )
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------

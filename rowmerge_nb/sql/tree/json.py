@@ -38,7 +38,7 @@ class JsonLookup(s.Expression):
         input: the document.
         path: the path, a literal.
         path_name: the name of the path, which only JSON_TABLE may give.
-        passing: the first of the path's parameters.
+        passing: the path's parameters, each with its name.
         returning: the type wanted, and in which format.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
         quotes: KEEP or OMIT.
@@ -50,7 +50,7 @@ class JsonLookup(s.Expression):
     input: JsonInput
     path: s.Expression
     path_name: Identifier | None = None
-    passing: JsonInput | None = None
+    passing: tuple[tuple[JsonInput, Identifier], ...] = ()
     returning: s.TypeName | None = None
     output_format: str | None = None
     wrapper: str = "WITHOUT"

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
-__all__ = ["JsonPath", "Member", "Range", "Subscripts"]
+__all__ = [
+    "Arithmetic",
+    "Comparison",
+    "Current",
+    "Document",
+    "Exists",
+    "Filter",
+    "IsUnknown",
+    "JsonPath",
+    "Literal",
+    "Logical",
+    "Member",
+    "Method",
+    "Not",
+    "Part",
+    "Range",
+    "Sign",
+    "StartsWith",
+    "Subscripts",
+    "Variable",
+    "Walk",
+    "parts_of_path",
+]
+
+
+class Part:
+    """Whatever a path is made of."""
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Part):
     """The values of a key; of all keys if it is None."""
 
     key: str | None
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(Part):
     """Elements of an array, both ends included; an end is a number and whether it is added to the last index."""
 
     first: tuple[int, bool]
@@ -23,15 +50,139 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Subscripts:
+class Subscripts(Part):
     """Elements of an array; all of them if there are no ranges."""
 
     ranges: tuple[Range, ...]
 
 
 @dataclass(frozen=True)
+class Filter(Part):
+    """The items for which a predicate is true."""
+
+    predicate: Part
+
+
+@dataclass(frozen=True)
+class Method(Part):
+    """What a method makes of each item: ``size``, ``type``, ``double`` ..."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Document(Part):
+    """``$``: the document."""
+
+
+@dataclass(frozen=True)
+class Current(Part):
+    """``@``: the item that the innermost filter looks at."""
+
+
+@dataclass(frozen=True)
+class Variable(Part):
+    """A value of PASSING."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal(Part):
+    """A value written in the path: JSON text, of a string the string itself behind a quotation mark."""
+
+    item: str
+
+
+@dataclass(frozen=True)
+class Sign(Part):
+    """Numbers as they are, or negated."""
+
+    negative: bool
+    operand: Part
+
+
+@dataclass(frozen=True)
+class Arithmetic(Part):
+    """Two numbers and ``+``, ``-``, ``*``, ``/`` or ``%``."""
+
+    operator: str
+    left: Part
+    right: Part
+
+
+@dataclass(frozen=True)
+class Walk(Part):
+    """Steps from items inwards."""
+
+    begin: Part
+    steps: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Comparison(Part):
+    """Is there an item on the left that compares with one on the right?"""
+
+    operator: str
+    left: Part
+    right: Part
+
+
+@dataclass(frozen=True)
+class StartsWith(Part):
+    """Is there a string that starts with another?"""
+
+    whole: Part
+    initial: Part
+
+
+@dataclass(frozen=True)
+class Exists(Part):
+    """Are there items?"""
+
+    items: Part
+
+
+@dataclass(frozen=True)
+class Not(Part):
+    """The contrary."""
+
+    predicate: Part
+
+
+@dataclass(frozen=True)
+class IsUnknown(Part):
+    """Is it neither true nor false?"""
+
+    predicate: Part
+
+
+@dataclass(frozen=True)
+class Logical(Part):
+    """Two predicates and ``AND`` or ``OR``."""
+
+    operator: str
+    left: Part
+    right: Part
+
+
+@dataclass(frozen=True)
 class JsonPath:
-    """A path: its mode, and its steps from the document inwards."""
+    """A path: its mode, and what is sought."""
 
     strict: bool
-    steps: tuple[Member | Subscripts, ...]
+    root: Part
+
+
+def parts_of_path(part: Part) -> Iterator[Part]:
+    """Give a part and all parts within it.
+
+    >>> [type(part).__name__ for part in parts_of_path(Walk(Document(), (Member("a"),)))]
+    ['Walk', 'Document', 'Member']
+    """
+    yield part
+    for field in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, field.name)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, Part):
+                yield from parts_of_path(inner)

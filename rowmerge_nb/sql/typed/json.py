@@ -13,7 +13,7 @@ __all__ = ["Constructed", "Looked"]
 
 @dataclass(frozen=True)
 class Looked:
-    """JSON_EXISTS, JSON_VALUE or JSON_QUERY: its arguments are the document, and the defaults that are values.
+    """JSON_EXISTS, JSON_VALUE or JSON_QUERY: its arguments are the document, the path's variables, and the defaults that are values.
 
     Args:
         path: the path.
@@ -21,6 +21,7 @@ class Looked:
         on_error: what a failure gives, of JSON_EXISTS TRUE, FALSE, UNKNOWN or ERROR.
         wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
         quotes: KEEP or OMIT.
+        variables: the names of the path's variables, and whether each is read as JSON.
     """
 
     path: JsonPath
@@ -28,6 +29,7 @@ class Looked:
     on_error: str
     wrapper: str = "WITHOUT"
     quotes: str | None = None
+    variables: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True)

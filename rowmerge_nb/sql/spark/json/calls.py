@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, JSON, VARCHAR
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, JSON, UNKNOWN, VARCHAR
 from rowmerge_nb.sql.spark.casts.casts import cast
 from rowmerge_nb.sql.spark.casts.json import to_json
 from rowmerge_nb.sql.spark.json.sequences import json_text, sequence
-from rowmerge_nb.sql.tree.json_paths import JsonPath
+from rowmerge_nb.sql.tree.json_paths import Document, JsonPath
 from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.expressions import text_literal
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON_CALLS"]
 
+_WHOLE: Final = JsonPath(strict=False, root=Document())
 _EMPTY: Final = {"EMPTY ARRAY": "'[]'", "EMPTY OBJECT": "'{}'"}
 _RESULT: Final = "cannot extract SQL scalar from JSON: "
 _OUTPUT: Final = "conversion from JSON failed: "
@@ -33,10 +34,25 @@ _INPUT: Final = "conversion to JSON failed: "
 
 def _lookup(write: Callable[..., str]) -> Callable[..., str]:
     def written(node: Apply, failure: Failure, text: str, *rest: str) -> str:
-        inner = write(node, failure, *rest)
-        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, node.detail.key.path)}), `$s` -> {inner})[0])"
+        looked: Looked = node.detail.key
+        count = len(looked.variables)
+        inner = write(node, failure, *rest[count:])
+        kinds = [argument.type for argument in node.arguments[1 : 1 + count]]
+        given = {
+            name: _items(value, kind, is_json)
+            for (name, is_json), value, kind in zip(looked.variables, rest[:count], kinds, strict=True)
+        }
+        return f"IF({text} IS NULL, NULL, transform(array({sequence(text, looked.path, given)}), `$s` -> {inner})[0])"
 
     return written
+
+
+def _items(value: str, kind: Type, is_json: bool) -> str:
+    """Write what a path sees of a value that it is passed: NULL is JSON's null, and nothing where it is read as JSON."""
+    if is_json:
+        return f"IF({value} IS NULL, slice(array(''), 1, 0), {sequence(value, _WHOLE)})"
+    item = f"concat('\"', {value})" if kind.base == "varchar" else cast(value, kind, VARCHAR) if kind != UNKNOWN else value
+    return f"array(coalesce({f'CAST({value} AS STRING)' if kind.base in {'real', 'double'} else item}, 'null'))"
 
 
 _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
@@ -97,7 +113,7 @@ def _scalar(kind: Type, failed: Callable[..., str]) -> str:
         f"WHEN {item} = 'null' THEN NULL WHEN {item} RLIKE '^[\\\\[{{]' THEN {no_value} "
         f"WHEN startswith({item}, '\"') THEN {converted(f'substring({item}, 2)', VARCHAR, _SHOWN['varchar'])} "
         f"WHEN {item} IN ('true', 'false') THEN {converted(f'({item} = {_TRUE})', BOOLEAN, _SHOWN['boolean'])} "
-        f"WHEN {item} RLIKE '[.EI]' THEN {converted(f'CAST({item} AS DOUBLE)', DOUBLE, _SHOWN['double'])} "
+        f"WHEN {item} RLIKE '[.EIN]' THEN {converted(f'CAST({item} AS DOUBLE)', DOUBLE, _SHOWN['double'])} "
         f"WHEN {whole} IS NULL THEN {no_value} ELSE {converted(whole, BIGINT, _integer(small))}"
     )
 
@@ -174,7 +190,7 @@ def _object(node: Apply, failure: Failure, *texts: str) -> str:
 
 def _parsed(text: str, failure: Callable[..., str]) -> str:
     broken = failure("JSON_INPUT_CONVERSION_ERROR", "'conversion to JSON failed: '")
-    item = f"transform(array({sequence(text, JsonPath(strict=False, steps=()))}), `$s` -> coalesce({json_text('`$s`[0]')}, {broken}))[0]"
+    item = f"transform(array({sequence(text, _WHOLE)}), `$s` -> coalesce({json_text('`$s`[0]')}, {broken}))[0]"
     return f"IF({text} IS NULL, NULL, {item})"
 
 

@@ -48,7 +48,10 @@ def _scalar(text: str, paths: list[str]) -> str:
     """Numbers keep the digits that they are written with: as text in the document Spark does not touch them."""
     quoted = _QUOTED_NUMBERS.replace("{0}", text)
     found = _read(quoted, paths)
-    return once(lambda value: f"IF({value} RLIKE '^[\\\\[{{]' AND {_type(quoted, paths)} <> 'STRING', NULL, {value})", found)
+    # Of a document that is null alone Spark gives the word.
+    return once(
+        lambda value: f"IF({value} RLIKE '^([\\\\[{{]|null\\\\z)' AND {_type(quoted, paths)} <> 'STRING', NULL, {value})", found
+    )
 
 
 def _value(text: str, paths: list[str]) -> str:

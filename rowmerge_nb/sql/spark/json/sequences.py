@@ -7,11 +7,17 @@ would otherwise give the string "1" and the number 1 alike. A failure is an item
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.functions.json import escaped
-from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
-from rowmerge_nb.sql.typed.expressions import text_literal
+from rowmerge_nb.sql.tree import json_paths as t
+from rowmerge_nb.sql.typed.expressions import quote, text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
 
 __all__ = ["json_text", "sequence"]
 
@@ -30,50 +36,284 @@ _EACH_LAST: Final = (
 )
 
 
-def sequence(text: str, path: JsonPath) -> str:
+def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = None) -> str:
     """Write the items at the end of a path: an array, with a failure as its only item; NULL where the text is no JSON.
 
     Args:
         text: the document as Spark SQL, used three times.
         path: the path.
+        variables: per variable of the path its items as Spark SQL, NULL where a text is no JSON.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
     # What follows the first value of a text is not looked at: neither here nor in Trino.
     read = f"IF(try_parse_json({text}) IS NULL, NULL, array(get_json_object({marked}, '$')))"
     # A text of blanks is null.
     items = f"IF({text} RLIKE '^[ \\\\t\\\\r\\\\n]*\\\\z', array('null'), {read})"
-    for step in path.steps:
-        items = _strict(items, step) if path.strict else _lax(items, step)
-    return items
+    if _is_chain(path.root):
+        return _Sequences(path.strict, items, {}).items(path.root)
+    given = {name: f"`$v`.{quote(name)}" for name in variables or {}}
+    found = _Sequences(path.strict, "`$d`", given).items(path.root)
+    if variables:
+        fields = ", ".join(f"{text_literal(name)}, {written}" for name, written in variables.items())
+        broken = "".join(f" OR {written} IS NULL" for written in given.values())
+        found = f"transform(array(named_struct({fields})), `$v` -> IF(`$d` IS NULL{broken}, NULL, {found}))[0]"
+    else:
+        found = f"IF(`$d` IS NULL, NULL, {found})"
+    return f"transform(array({items}), `$d` -> {found})[0]"
 
 
-def _lax(items: str, step: Member | Subscripts) -> str:
-    elements = f"IF(startswith(`$x`, '['), {_ELEMENTS}, array(`$x`))"
-    if isinstance(step, Subscripts):
-        return f"flatten(transform({items}, `$x` -> {_chosen(elements, step, strict=False)}))"
-    unnested = f"flatten(transform({items}, `$x` -> {elements}))"
-    return f"flatten(transform({unnested}, `$x` -> IF(startswith(`$x`, '{{'), {_values(step)}, array())))"
+def _is_chain(root: t.Part) -> bool:
+    """Is the document looked at once, and nothing else?"""
+    plain = (t.Document, t.Walk, t.Member, t.Subscripts, t.Range, t.Method)
+    return all(isinstance(part, plain) for part in t.parts_of_path(root))
 
 
-def _strict(items: str, step: Member | Subscripts) -> str:
-    wanted, begins = ("ARRAY", "[") if isinstance(step, Subscripts) else ("OBJECT", "{")
-    found = _chosen(_ELEMENTS, step, strict=True) if isinstance(step, Subscripts) else _values(step)
-    if isinstance(step, Member) and step.key is not None:
-        missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")
-        found = f"transform(array({found}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
-    unfit = f"array(concat('!invalid item type. Expected: {wanted}, actual: ', {_KIND}))"
-    each = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{begins}') THEN {found} ELSE {unfit} END"
+def _first_failure(items: str) -> str:
+    """The first failure of a step ends everything: no later step of an earlier item comes before it."""
     failures = "filter(`$s`, `$x` -> startswith(`$x`, '!'))"
-    # The first failure of a step ends everything: no later step of an earlier item comes before it.
     whole = f"IF(exists(`$s`, `$x` -> startswith(`$x`, '!')), slice({failures}, 1, 1), `$s`)"
-    return f"transform(array(flatten(transform({items}, `$x` -> {each}))), `$s` -> {whole})[0]"
+    return f"transform(array({items}), `$s` -> {whole})[0]"
 
 
-def _values(step: Member) -> str:
-    if step.key is None:
-        return _EACH_LAST
-    same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + step.key)})"
-    return f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
+def _may_fail(part: t.Part) -> bool:
+    """Can there be a failure among the items in lax mode?"""
+    if isinstance(part, t.Walk):
+        return _may_fail(part.begin) or any(
+            isinstance(step, t.Method) and step.name not in {"size", "type"} for step in part.steps
+        )
+    return isinstance(part, t.Sign | t.Arithmetic)
+
+
+def _unfit(expected: str) -> str:
+    return f"array(concat('!invalid item type. Expected: {expected}, actual: ', {_KIND}))"
+
+
+class _Sequences:
+    """Writes items as arrays, and predicates as conditions.
+
+    Args:
+        strict: the mode.
+        document: the document's item, an array.
+        variables: the items of variables.
+    """
+
+    def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
+        self.strict = strict
+        self.document = document
+        self.variables = variables
+
+    def items(self, part: t.Part) -> str:
+        if isinstance(part, t.Document):
+            return self.document
+        if isinstance(part, t.Current):
+            return "array(`$at`)"
+        if isinstance(part, t.Variable):
+            return self.variables[part.name]
+        if isinstance(part, t.Literal):
+            is_double = re.fullmatch(r"[0-9.]+[eE].*", part.item)
+            return f"array({f'CAST({part.item}D AS STRING)' if is_double else text_literal(part.item)})"
+        if isinstance(part, t.Sign):
+            return self._signed(part)
+        if isinstance(part, t.Arithmetic):
+            return self._computed(part)
+        assert isinstance(part, t.Walk)
+        items, failing = self.items(part.begin), self.strict or _may_fail(part.begin)
+        for step in part.steps:
+            items = self._stepped(items, step, failing)
+            failing = failing or _may_fail(t.Walk(t.Document(), (step,)))
+        return items
+
+    def _each(self, items: str, made: str, *, failing: bool) -> str:
+        """Write what is made of each item, arrays in a row; with failures the first of them alone."""
+        if not failing:
+            return f"flatten(transform({items}, `$x` -> {made}))"
+        kept = f"IF(startswith(`$x`, '!'), array(`$x`), {made})"
+        return _first_failure(f"flatten(transform({items}, `$x` -> {kept}))")
+
+    def _unwrapped(self, items: str) -> str:
+        return (
+            items if self.strict else f"flatten(transform({items}, `$x` -> IF(startswith(`$x`, '['), {_ELEMENTS}, array(`$x`))))"
+        )
+
+    def _stepped(self, items: str, step: t.Part, failing: bool) -> str:
+        if isinstance(step, t.Subscripts):
+            other = _unfit("ARRAY") if self.strict else _chosen("array(`$x`)", step, strict=False)
+            found = _chosen(_ELEMENTS, step, strict=self.strict)
+            return self._each(items, f"IF(startswith(`$x`, '['), {found}, {other})", failing=failing)
+        if isinstance(step, t.Member):
+            other = _unfit("OBJECT") if self.strict else "array()"
+            found = self._values(step)
+            return self._each(self._unwrapped(items), f"IF(startswith(`$x`, '{{'), {found}, {other})", failing=failing)
+        if isinstance(step, t.Filter):
+            kept = f"coalesce({self.condition(step.predicate)}, false)"
+            return f"filter({self._unwrapped(items)}, `$at` -> {f'''startswith(`$at`, '!') OR {kept}''' if failing else kept})"
+        assert isinstance(step, t.Method)
+        return self._method(items, step.name, failing)
+
+    def _values(self, step: Member) -> str:
+        if step.key is None:
+            return _EACH_LAST
+        same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + step.key)})"
+        found = f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
+        if not self.strict:
+            return found
+        missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")
+        return f"transform(array({found}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
+
+    # -- methods and numbers ------------------------------------------------------------------------------------------
+
+    def _method(self, items: str, name: str, failing: bool) -> str:
+        if name == "type":
+            return self._each(items, f"array(concat('\"', lower({_KIND})))", failing=failing)
+        if name == "size":
+            other = _unfit("ARRAY") if self.strict else "array('1')"
+            found = f"array(CAST(size({_ELEMENTS}) AS STRING))"
+            return self._each(items, f"IF(startswith(`$x`, '['), {found}, {other})", failing=failing)
+        if name == "keyvalue":
+            return self._keys_and_values(self._unwrapped(items))
+        if name == "double":
+            read = (
+                "transform(array(CAST(try_cast(substring(`$x`, 2) AS DOUBLE) AS STRING)), `$n` -> array(coalesce(`$n`, '!')))[0]"
+            )
+            made = (
+                f"CASE WHEN {_IS_NUMBER.format('`$x`')} THEN array(CAST(CAST(`$x` AS DOUBLE) AS STRING)) "
+                f"WHEN startswith(`$x`, '\"') THEN {read} ELSE {_unfit('NUMBER or TEXT')} END"
+            )
+            return self._each(self._unwrapped(items), made, failing=True)
+        return self._numbers(items, *_ROUNDINGS[name])
+
+    def _numbers(self, items: str, whole: str, fraction: str) -> str:
+        """Write what is made of numbers: of integers, and of doubles."""
+        made = (
+            f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} "
+            f"WHEN `$x` RLIKE '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS STRING)) "
+            f"ELSE transform(array(CAST(`$x` AS DECIMAL(38,0))), `$n` -> {_in_range(whole, '`$n`')}) END"
+        )
+        return self._each(self._unwrapped(items), made, failing=True)
+
+    def _signed(self, part: t.Sign) -> str:
+        return self._numbers(self.items(part.operand), *(("-`$n`", "-`$n`") if part.negative else ("`$n`", "`$n`")))
+
+    def _computed(self, part: t.Arithmetic) -> str:
+        left, right = (self._unwrapped(self.items(side)) for side in (part.left, part.right))
+        a, b = "get(`$p`.l, 0)", "get(`$p`.r, 0)"
+        several = "array('!arithmetic binary expression requires singleton operands')"
+        n, m = f"CAST({a} AS DECIMAL(38,0))", f"CAST({b} AS DECIMAL(38,0))"
+        doubles = f"CAST({a} AS DOUBLE) {part.operator} CAST({b} AS DOUBLE)"
+        whole = f"CAST({n} {part.operator} {m} AS DECIMAL(38,0))"
+        zero = "false"
+        if part.operator in {"/", "%"}:
+            # Spark refuses to divide by 0: to multiply with the infinite gives what Java gives.
+            none = f"CAST({a} AS DOUBLE) * CAST('Infinity' AS DOUBLE)" if part.operator == "/" else "CAST('NaN' AS DOUBLE)"
+            doubles = f"IF(CAST({b} AS DOUBLE) = 0, {none}, {doubles})"
+            zero = f"{m} = 0"
+        if part.operator == "/":
+            whole = f"CAST({n} div {m} AS DECIMAL(38,0))"
+        found = (
+            f"CASE WHEN startswith({a}, '!') THEN `$p`.l WHEN startswith({b}, '!') THEN `$p`.r "
+            f"WHEN size(`$p`.l) <> 1 OR size(`$p`.r) <> 1 THEN {several} "
+            f"WHEN NOT {_IS_NUMBER.format(a)} THEN transform(`$p`.l, `$x` -> {_unfit('NUMBER')}[0]) "
+            f"WHEN NOT {_IS_NUMBER.format(b)} THEN transform(`$p`.r, `$x` -> {_unfit('NUMBER')}[0]) "
+            f"WHEN concat({a}, {b}) RLIKE '{_FRACTION}' THEN array(CAST({doubles} AS STRING)) "
+            f"WHEN {zero} THEN array('!') ELSE array({_in_range(whole, n, m)}) END"
+        )
+        return f"transform(array(named_struct('l', {left}, 'r', {right})), `$p` -> {found})[0]"
+
+    def _keys_and_values(self, items: str) -> str:
+        value = f"IF(startswith(`$k`.value, '\"'), {_written('`$k`.value')}, coalesce(`$k`.value, 'null'))"
+        entry = f'concat(\'{{"\\\\"name":\', {_written("`$k`.key")}, \',"\\\\"value":\', {value}, \',"\\\\"id":\', CAST(`$i` AS STRING), \'}}\')'
+        last = "filter(`$m`, (`$k`, `$j`) -> NOT exists(slice(`$m`, `$j` + 2, size(`$m`)), `$e` -> `$e`.key = `$k`.key))"
+        found = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
+        made = f"CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{{') THEN {found} ELSE {_unfit('OBJECT')} END"
+        return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
+
+    # -- predicates ---------------------------------------------------------------------------------------------------
+
+    def condition(self, part: t.Part) -> str:
+        """Write a predicate: true, false or, where it cannot be told, NULL."""
+        if isinstance(part, t.Logical):
+            return f"({self.condition(part.left)} {part.operator} {self.condition(part.right)})"
+        if isinstance(part, t.Not):
+            return f"(NOT {self.condition(part.predicate)})"
+        if isinstance(part, t.IsUnknown):
+            return f"({self.condition(part.predicate)} IS NULL)"
+        if isinstance(part, t.Exists):
+            found = f"IF({_FAILED.format('`$s`')}, NULL, size(`$s`) > 0)"
+            return f"transform(array({self.items(part.items)}), `$s` -> {found})[0]"
+        if isinstance(part, t.StartsWith):
+            begins = "IF(startswith(`$l`, '\"') AND startswith(`$p`.r[0], '\"'), startswith(`$l`, `$p`.r[0]), NULL)"
+            return self._any(part.whole, part.initial, f"transform(`$p`.l, `$l` -> {begins})", "false", "false")
+        assert isinstance(part, t.Comparison)
+        pairs = f"flatten(transform(`$p`.l, `$l` -> transform(`$p`.r, `$r` -> {_compared(part.operator)})))"
+        is_null = "exists(`$p`.{}, `$x` -> `$x` = 'null')"
+        nested = "exists(`$p`.{}, `$x` -> `$x` RLIKE '^[\\\\[{{]')"
+        other = "exists(`$p`.{}, `$x` -> `$x` <> 'null')"
+        apart = " OR ".join(f"({nested.format(a)} AND {other.format(b)})" for a, b in ("lr", "rl"))
+        nulls = {
+            "==": f"({is_null.format('l')} AND {is_null.format('r')})",
+            "<>": " OR ".join(f"({is_null.format(a)} AND {other.format(b)})" for a, b in ("lr", "rl")),
+        }
+        return self._any(part.left, part.right, pairs, nulls.get(part.operator, "false"), apart)
+
+    def _any(self, left: t.Part, right: t.Part, pairs: str, certain: str, unknown: str) -> str:
+        """Write whether one of the pairs is true: in lax mode the first that is not false says so, in strict mode none may be unknown.
+
+        Args:
+            left: items.
+            right: others.
+            pairs: what is said of each pair.
+            certain: what makes it true in lax mode, whatever the pairs are.
+            unknown: what makes it unknown before any two scalars are compared.
+        """
+        ours, theirs = (self._unwrapped(self.items(side)) for side in (left, right))
+        first = "transform(array(filter(`$b`, `$x` -> `$x` IS NULL OR `$x`)), `$f` -> IF(size(`$f`) = 0, false, `$f`[0]))[0]"
+        all_known = "IF(exists(`$b`, `$x` -> `$x` IS NULL), NULL, exists(`$b`, `$x` -> `$x`))"
+        said = f"transform(array({pairs}), `$b` -> {all_known if self.strict else first})[0]"
+        sure = "" if self.strict else f"WHEN {certain} THEN true "
+        found = f"CASE WHEN {_FAILED.format('`$p`.l')} OR {_FAILED.format('`$p`.r')} THEN NULL {sure}WHEN {unknown} THEN NULL ELSE {said} END"
+        return f"transform(array(named_struct('l', {ours}, 'r', {theirs})), `$p` -> {found})[0]"
+
+
+_FAILED: Final = "(size({0}) = 1 AND startswith({0}[0], '!'))"
+_IS_NUMBER: Final = "{} RLIKE '^[-0-9IN]'"
+_FRACTION: Final = "[.EIN]"
+_LARGE: Final = "abs(`$n`) >= 4503599627370496D OR `$n` = 0"
+_ROUNDINGS: Final = {
+    "abs": ("abs(`$n`)", "IF(`$n` < 0, -`$n`, `$n`)"),
+    "ceiling": ("`$n`", f"IF({_LARGE}, `$n`, -CAST(floor(-`$n`) AS DOUBLE))"),
+    "floor": ("`$n`", f"IF({_LARGE}, `$n`, CAST(floor(`$n`) AS DOUBLE))"),
+}
+"""Per method what it makes of an integer and of a double."""
+
+
+def _in_range(result: str, *numbers: str) -> str:
+    """Write an integer as an item: a failure where it leaves the type of what it is made of, integer or bigint."""
+    small = " AND ".join(f"{number} BETWEEN -2147483648 AND 2147483647" for number in numbers)
+    low, high = "-9223372036854775808BD", "9223372036854775807BD"
+    return (
+        f"transform(array({result}), `$q` -> IF(IF({small}, `$q` BETWEEN -2147483648 AND 2147483647, `$q` BETWEEN {low} AND {high}), "
+        "CAST(`$q` AS STRING), '!'))[0]"
+    )
+
+
+def _compared(operator: str) -> str:
+    """Write how two items compare: NULL where they cannot."""
+    sign = "=" if operator == "==" else operator
+    alike = {"==": "`$l` = `$r`", "<>": "`$l` <> `$r`"}.get(operator, "false")
+    numbers = " AND ".join(_IS_NUMBER.format(side) for side in ("`$l`", "`$r`"))
+    words = "`$l` IN ('true', 'false') AND `$r` IN ('true', 'false')"
+    return (
+        f"CASE WHEN `$l` = 'null' OR `$r` = 'null' THEN {alike} "
+        f"WHEN (startswith(`$l`, '\"') AND startswith(`$r`, '\"')) OR ({words}) THEN `$l` {sign} `$r` "
+        f"WHEN NOT ({numbers}) THEN NULL "
+        f"WHEN concat(`$l`, `$r`) RLIKE '{_FRACTION}' THEN CAST(`$l` AS DOUBLE) {sign} CAST(`$r` AS DOUBLE) "
+        f"ELSE CAST(`$l` AS DECIMAL(38,0)) {sign} CAST(`$r` AS DECIMAL(38,0)) END"
+    )
+
+
+def _written(string: str) -> str:
+    """Write a string as JSON has it, in quotation marks."""
+    return f"regexp_replace(to_json(array({string})), '^.|.$', '')"
 
 
 def _chosen(elements: str, step: Subscripts, *, strict: bool) -> str:
@@ -106,7 +346,7 @@ def _index(offset: tuple[int, bool]) -> str:
 
 def json_text(item: str) -> str:
     """Write the JSON text of an item."""
-    string = f"regexp_replace(to_json(array(substring({item}, 2))), '^.|.$', '')"
+    string = _written(f"substring({item}, 2)")
     unmarked = f"regexp_replace({item}, '\"\\\\\\\\{_STRING}', '\"$1\"')"
     # A number that no double can hold is infinite, and JSON has only text for that.
     whole = (

@@ -1,0 +1,148 @@
+"""``approx_percentile``: Trino's digest of a group's values, whose steps are made one by one while the group is small.
+
+Trino keeps centroids, each a mean and a weight, in their order, and joins neighbours where many values lie close together. Of up to 1260 values it
+does so once; of more, as often as its buffer is full, which depends on the order of the rows: there every value stays for itself here, and answers are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rowmerge_nb.sql.functions.aggregates import bound, not_empty
+
+__all__ = ["FRAGMENTS", "ROWS"]
+
+ROWS: Final = r"""
+approx_percentile(bigint, array(double)) -> array(bigint) | {bigint percentiles}
+approx_percentile(bigint, double) -> bigint | {bigint percentile}
+approx_percentile(bigint, double, array(double)) -> array(bigint) | {weighed bigint percentiles}
+approx_percentile(bigint, double, double) -> bigint | {weighed bigint percentile}
+approx_percentile(bigint, double, double, double) -> bigint | {bigint quantile}
+approx_percentile(double, array(double)) -> array(double) | {double percentiles}
+approx_percentile(double, double) -> double | {double percentile}
+approx_percentile(double, double, array(double)) -> array(double) | {weighed double percentiles}
+approx_percentile(double, double, double) -> double | {weighed double percentile}
+approx_percentile(double, double, double, double) -> double | {double quantile}
+approx_percentile(real, array(double)) -> array(real) | CAST({double percentiles} AS ARRAY<FLOAT>)
+approx_percentile(real, double) -> real | CAST({double percentile} AS FLOAT)
+approx_percentile(real, double, array(double)) -> array(real) | CAST({weighed double percentiles} AS ARRAY<FLOAT>)
+approx_percentile(real, double, double) -> real | CAST({weighed double percentile} AS FLOAT)
+approx_percentile(real, double, double, double) -> real | CAST({double quantile} AS FLOAT)
+"""
+
+_CODE: Final = "INVALID_FUNCTION_ARGUMENT"
+_LARGEST_BUFFER: Final = 1260
+_FINITE: Final = "abs({0}) < CAST('Infinity' AS DOUBLE)"
+_SHOWN: Final = "$(IF(isnan($0), 'NaN', IF($0 > 0, 'Infinity', '-Infinity')))"
+# The greatest bigint is no double, but Java's cast takes the double above it back to it.
+_INEXACT: Final = "IF({0} < 9223372036854775296L, CAST(CAST({0} AS DOUBLE) AS BIGINT) <> {0}, {0} <> 9223372036854775807L)"
+_VALUES: Final = {
+    "double": f"IF({_FINITE}, CAST({{0}} AS DOUBLE), CAST({{fail:{_CODE}:value must be finite; was {_SHOWN}}} AS DOUBLE))",
+    "bigint": f"IF({_INEXACT}, CAST({{fail:{_CODE}:no exact double representation for long: $0}} AS DOUBLE), CAST({{0}} AS DOUBLE))",
+}
+"""What is taken of a row."""
+_WEIGHT: Final = f"IF({{1}} >= 1 AND NOT isnan({{1}}), {{1}}, CAST({{fail:{_CODE}:weight must be >= 1, was $1}} AS DOUBLE))"
+_OUTSIDE: Final = f"{{fail:{_CODE}:Percentile must be between 0 and 1}}"
+_UNKNOWN: Final = f"{{fail:{_CODE}:Percentile cannot be null}}"
+_COUNTED: Final = (
+    f"CASE WHEN NOT {{1}} > 0 THEN CAST({{fail:{_CODE}:percentile weight must be > 0}} AS DOUBLE) WHEN {{3}} > 0 AND {{3}} < 1 THEN {{1}} "
+    f"ELSE CAST({{fail:{_CODE}:Percentile accuracy must be strictly between 0 and 1}} AS DOUBLE) END"
+)
+
+
+def _rows(value: str, weight: str, asked: int, last: int) -> str:
+    """Write the list of a group's values, their weights and what is asked of them, without rows in which an argument is NULL."""
+    missing = " OR ".join(f"{{{place}}} IS NULL" for place in range(last + 1))
+    return not_empty(f"IF({missing}, NULL, named_struct('m', {value}, 'w', {weight}, 'p', {{{asked}}}))")
+
+
+# -- the digest -------------------------------------------------------------------------------------------------------
+
+_FIRST: Final = "named_struct('done', slice(array(named_struct('m', o[0].m, 'w', o[0].w, 'c', 0D)), 1, 0), 'm', o[0].m, 'w', o[0].w, 'before', 0D, 'room', 0D)"
+_DONE: Final = "concat(s.done, array(named_struct('m', s.m, 'w', s.w, 'c', s.before + s.w / 2D)))"
+_STEP: Final = bound(
+    {"v": "s.w + r.w", "q": "least((s.before + v) / n, 1D)"},
+    "IF(v <= n * least(s.room, q * (1D - q) / z), "
+    "named_struct('done', s.done, 'm', s.m + (r.m - s.m) * r.w / v, 'w', v, 'before', s.before, 'room', s.room), "
+    + bound(
+        {"b": "s.before + s.w", "f": "b / n"},
+        f"named_struct('done', {_DONE}, 'm', r.m, 'w', r.w, 'before', b, 'room', f * (1D - f) / z)",
+    )
+    + ")",
+)
+"""One more value: it joins the centroid before it, or begins another."""
+_CENTROIDS: Final = bound(
+    {"z": "100D / (4D * ln(n / 100D) + 24D)"},
+    f"aggregate(slice(o, 2, size(o)), {_FIRST}, (s, r) -> {_STEP}, s -> {_DONE})",
+)
+"""The centroids in their order; ``c`` is how much weight lies below the middle of each."""
+_BETWEEN: Final = bound(
+    {"a": "k[i]", "b": "k[i + 1]", "d": "t - a.c"},
+    "CASE WHEN a.w = 1 AND d < 0.5D THEN a.m WHEN b.w = 1 AND d >= a.w / 2D THEN b.m "
+    "WHEN a.w = 1 THEN a.m + (d - 0.5D) / (b.w / 2D) * (b.m - a.m) "
+    "ELSE a.m + d / IF(b.w = 1, a.w / 2D, (a.w + b.w) / 2D) * (b.m - a.m) END",
+)
+"""What lies between the middles of two centroids."""
+_LOW, _HIGH, _BELOW, _ABOVE = "o[0].m", "o[size(o) - 1].m", "(k[0].w / 2D)", "(k[size(k) - 1].w / 2D)"
+_OF_DIGEST: Final = bound(
+    {"t": "p * n", "i": "size(filter(k, e -> e.c <= t)) - 1"},
+    f"CASE WHEN size(k) = 1 THEN k[0].m WHEN t < 1 THEN {_LOW} "
+    f"WHEN t < {_BELOW} THEN {_LOW} + (t - 1D) / ({_BELOW} - 1D) * (k[0].m - {_LOW}) "
+    f"WHEN t <= n - 1D AND n - t <= {_ABOVE} AND {_ABOVE} > 1 THEN "
+    f"{_HIGH} + (n - t - 1D) / ({_ABOVE} - 1D) * (k[size(k) - 1].m - {_HIGH}) "
+    f"WHEN t >= n - 1D OR i = size(k) - 1 THEN {_HIGH} ELSE {_BETWEEN} END",
+)
+_EXACT: Final = (
+    "aggregate(o, named_struct('below', 0D, 'm', CAST(NULL AS DOUBLE)), "
+    "(s, r) -> IF(s.below > p * n, s, named_struct('below', s.below + r.w, 'm', r.m)), s -> s.m)"
+)
+"""The least value below which, itself included, there is more than the share that is asked for."""
+
+
+def _answered(rows: str, asked: str, answer: str) -> str:
+    """Write what is made of a group's rows ``l``: in their order they are ``o``, their weight ``n``, the digest ``k``."""
+    ordered = "sort_array(transform(l, r -> struct(r.m, r.w)))"
+    known = bound({"o": ordered, "n": "aggregate(l, 0D, (s, r) -> s + r.w)"}, answer)
+    return bound({"l": rows}, f"IF(l IS NULL, NULL, {bound({'a': asked}, known)})")
+
+
+_OF_GROUP: Final = f"IF(size(o) > {_LARGEST_BUFFER}, {_EXACT}, {_OF_DIGEST})"
+_DIGEST: Final = f"IF(size(o) > {_LARGEST_BUFFER}, NULL, {_CENTROIDS})"
+
+
+def _percentile(rows: str, shown: str) -> str:
+    """One share, that of the last row."""
+    answer = bound({"k": _DIGEST, "p": "a"}, shown.format(_OF_GROUP))
+    return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})")
+
+
+def _percentiles(rows: str, shown: str) -> str:
+    """Several shares, those of the first row."""
+    each = shown.format(_OF_GROUP)
+    checked = f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE {_OUTSIDE} END"
+    return _answered(rows, "l[0].p", bound({"k": _DIGEST}, f"transform(a, p -> {checked})"))
+
+
+def _quantile(rows: str, shown: str) -> str:
+    """One share by another digest of Trino's, which keeps the values of small groups as they are."""
+    return _answered(rows, "element_at(l, -1).p", f"IF(a BETWEEN 0 AND 1, {bound({'p': 'a'}, shown.format(_EXACT))}, {_OUTSIDE})")
+
+
+_ROUNDED: Final = bound(
+    {"q": "{}"},
+    "CASE WHEN abs(q) < 4503599627370496D THEN CAST(floor(q + 0.5D) AS BIGINT) "
+    "WHEN q < 9223372036854775807D THEN CAST(q AS BIGINT) ELSE 9223372036854775807L END",
+)
+
+FRAGMENTS: Final = {
+    f"{weighed}{kind} {what}": write(_rows(_VALUES[kind], weight, asked, last), shown)
+    for kind, shown in (("bigint", _ROUNDED), ("double", "{}"))
+    for weighed, weight, asked, last, what, write in (
+        ("", "1D", 1, 1, "percentile", _percentile),
+        ("", "1D", 1, 1, "percentiles", _percentiles),
+        ("weighed ", _WEIGHT, 2, 2, "percentile", _percentile),
+        ("weighed ", _WEIGHT, 2, 2, "percentiles", _percentiles),
+        ("", _COUNTED, 2, 3, "quantile", _quantile),
+    )
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""
