@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -40,6 +41,7 @@ _LONGEST: Final = {"varchar": 65535, "char": 255}
 _MOST_PRECISION: Final = 6
 _SECOND: Final = 1_000_000
 _MILLISECOND: Final = 1_000
+_FOUR_DIGITS: Final = re.compile(r"\d{4}-")
 _NANOSECONDS_END: Final = (1 << 63) // 1000
 """Microseconds that nanoseconds of 64 bits reach to, which is what the reader of ORC files makes of timestamps."""
 
@@ -291,14 +293,21 @@ def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tup
             code, digit = divmod(code, len(values))  # noqa: PLW2901 - digit by digit
             parts.append(values[digit])
         found.append(tuple(reversed(parts)))
-    for parts_of_one in found:
-        for text in parts_of_one:
-            if text in {"", DEFAULT_PARTITION}:
-                msg = f"Hive cannot tell the partition value {text!r} from NULL"
-                raise ExecutionError(
-                    msg, code="HIVE_INVALID_PARTITION_VALUE", step="append_page", hint="Write NULL, or another value."
-                )
+    for column, values in zip(columns, texts, strict=True):
+        _check_texts(column.type, values)
     return found, inverse.reshape(-1)
+
+
+def _check_texts(kind: pa.DataType, texts: Sequence[str | None]) -> None:
+    """Refuse partition values whose folders would be read as something else, or not at all, and the table's rows with them."""
+    for text in texts:
+        if text in {"", DEFAULT_PARTITION}:
+            msg = f"Hive cannot tell the partition value {text!r} from NULL"
+        elif text is not None and pa.types.is_temporal(kind) and not _FOUR_DIGITS.match(text):
+            msg = f"Hive does not read the partition value {text!r}: its year has not four digits"
+        else:
+            continue
+        raise ExecutionError(msg, code="HIVE_INVALID_PARTITION_VALUE", step="append_page", hint="Write NULL, or another value.")
 
 
 def _texts(column: pa.Array) -> pa.Array:

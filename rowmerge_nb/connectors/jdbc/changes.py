@@ -65,27 +65,37 @@ class Changes:
         updates = {case: rows for (operation, case), rows in counts.items() if operation == Operation.UPDATE}
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
-            written.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, "deleted"))
+            written.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, Operation.DELETE, "deleted"))
         if updates:
             written += self._update(updates)
         if inserts:
-            self._refuse_computed("s.o = 1 AND {staged} IS NOT NULL", [c for c in self.handle.columns if c.generated])
-            written.append(self._change(self._insert(Operation.INSERT), inserts, "inserted"))
+            self._refuse_computed([c for c in self.handle.columns if c.generated and self._is_given(c)])
+            written.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
         return ConnectorOutputMetadata(tuple(written))
 
     @property
     def _target(self) -> str:
         return self.store.table(self.handle)
 
-    def _change(self, sql: str, expected: int, what: str) -> Written:
+    def _change(self, sql: str, expected: int, operation: Operation, what: str) -> Written:
         touched = self.store.changed(self.session, sql, f"Writing to table '{self.handle.name}'")
-        if touched != expected:
-            msg = (
-                f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {what} "
-                "have been changed or removed by another session since they were read"
-            )
-            raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step=self.step, hint="Run the statement again.")
-        return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
+        if touched == expected:
+            return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
+        missed = f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {what}"
+        if operation == Operation.INSERT or self.store.keeps_others_out or self._are_there(operation):
+            msg = f"{missed} were left out by the database itself, as a trigger, a rule, a policy or a foreign key of the table tells it"
+            hint = "Change the statement, or what the database is told; the table is as it was."
+            raise ConnectorError(msg, code="JDBC_ERROR", hint=hint)
+        msg = f"{missed} have been changed or removed by another session since they were read"
+        raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step=self.step, hint="Run the statement again.")
+
+    def _are_there(self, operation: Operation) -> bool:
+        """Tell whether any row that an operation was to change is there in the version that was read."""
+        return self._any(f"{self.stage} AS s, {self._target} AS t", f"s.o = {int(operation)} AND {self._same_row}")
+
+    @property
+    def _same_row(self) -> str:
+        return " AND ".join(self.store.row_id_conditions(self.handle))
 
     # -- updates --------------------------------------------------------------------------------------------------
 
@@ -94,13 +104,13 @@ class Changes:
 
         A database checks a unique key row by row, so an exchange of two keys fails though its outcome is good.
         """
-        computed = [column for column in self.handle.columns if column.generated or column.always]
         if self.updated is None:
-            matched = " AND ".join(self.store.row_id_conditions(self.handle))
-            self._refuse_computed("s.o = 3 AND {staged} IS DISTINCT FROM t.{own}", computed, f", {self._target} AS t", matched)
+            self._refuse_computed([c for c in self.handle.columns if (c.generated or c.always) and self._is_changed(c)])
         self.session.execute(f"SAVEPOINT {SAVEPOINT}")
         try:
-            written = [self._change(self._update_in_place(case), rows, "updated") for case, rows in updates.items()]
+            written = [
+                self._change(self._update_in_place(case), rows, Operation.UPDATE, "updated") for case, rows in updates.items()
+            ]
         except ExecutionError as error:
             if error.code != "CONSTRAINT_VIOLATION" or not self.store.is_repeated_key(error):
                 raise
@@ -131,15 +141,18 @@ class Changes:
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
 
     def _reinsert(self, rows: int, error: ExecutionError) -> list[Written]:
-        follower = self.store.follower(self.session, self.handle)
-        if follower:
-            msg = (
-                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be taken "
-                f"out and put in again; table '{follower}' would follow: its foreign key says so"
-            )
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
+        for follower in self.store.followers(self.session, self.handle):
+            if follower.column is None or any(self._is_changed(c) for c in self.handle.columns if c.name == follower.column):
+                msg = (
+                    f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
+                    f"taken out and put in again; {follower.what}"
+                )
+                raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
         statements = self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)
-        return [self._change(sql, rows, "updated" if number else "taken out") for number, sql in enumerate(statements)]
+        return [
+            self._change(sql, rows, Operation.UPDATE, "updated" if number else "taken out")
+            for number, sql in enumerate(statements)
+        ]
 
     # -- inserts --------------------------------------------------------------------------------------------------
 
@@ -154,13 +167,24 @@ class Changes:
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
         return f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
 
-    def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
-        for column in columns:
-            index = self.handle.columns.index(column)
-            wrong = condition.format(staged=f"s.c{index}{column.cast}", own=quoted(column.name))
-            wrong = f"{wrong} AND {matched}" if matched else wrong
-            if self.session.value(f"SELECT count(*) AS n FROM {self.stage} AS s{more} WHERE {wrong}"):
-                raise computed_error(self.store, self.handle, column)
+    def _refuse_computed(self, assigned: Sequence[Column]) -> None:
+        if assigned:
+            raise computed_error(self.store, self.handle, assigned[0])
+
+    def _is_given(self, column: Column) -> bool:
+        """Tell whether any inserted row has a value of a column."""
+        return self._any(f"{self.stage} AS s", f"s.o = 1 AND {self._staged(column)} IS NOT NULL")
+
+    def _is_changed(self, column: Column) -> bool:
+        """Tell whether any updated row has another value of a column than before."""
+        differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
+        return self._any(f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}")
+
+    def _staged(self, column: Column) -> str:
+        return f"s.c{self.handle.columns.index(column)}{column.cast}"
+
+    def _any(self, source: str, condition: str) -> bool:
+        return bool(self.session.value(f"SELECT count(*) AS n FROM {source} WHERE {condition}"))
 
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:

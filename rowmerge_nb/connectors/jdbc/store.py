@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Reading", "Session", "Store", "literal", "unsupported"]
+__all__ = ["Follower", "Reading", "Session", "Store", "literal", "unsupported"]
 
 
 def literal(text: str) -> str:
@@ -55,6 +55,29 @@ class Reading:
     column: str = ""
 
 
+@dataclass(frozen=True)
+class Follower:
+    """What acts on changes of a table's rows by itself.
+
+    Args:
+        what: a sentence that says what would become of it if updated rows are taken out and put in again.
+        column: the column whose new values it follows; None where it follows any change.
+    """
+
+    what: str
+    column: str | None = None
+
+    @classmethod
+    def table(cls, name: str, column: str | None = None) -> Follower:
+        """Another table, or the same, by its foreign key: its rows go with rows that go, or get the new values of a column."""
+        return cls(f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key says so", column)
+
+    @classmethod
+    def trigger(cls, name: str) -> Follower:
+        """A trigger or a rule, which may do anything."""
+        return cls(f"'{name}', its trigger or rule, would see other changes than these")
+
+
 class Store(ABC):
     """A database. Travels to tasks; its credentials do not show in its ``repr`` nor in what it raises."""
 
@@ -75,6 +98,9 @@ class Store(ABC):
 
     stores_comments: bool
     """Whether tables and columns keep comments."""
+
+    keeps_others_out: bool
+    """Whether nobody else writes from the moment on when a transaction begins to write."""
 
     def column_name(self, name: str) -> str:
         """Give the name that a new column gets."""
@@ -182,8 +208,8 @@ class Store(ABC):
         """Write the statements that take updated rows out and put them in anew; each touches ``rows`` rows."""
 
     @abstractmethod
-    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
-        """Give a table whose rows would change or go with rows that are taken out of this one; None if there is none."""
+    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
 
     @abstractmethod
     def is_repeated_key(self, error: ExecutionError) -> bool:

@@ -73,6 +73,31 @@ def test_rows_under_a_write_id_that_somebody_else_has_given_out_are_not_replaced
     assert contents(second) == [A, B]
 
 
+def test_a_copy_of_a_store_has_tables_of_its_own(tmp_path: Path) -> None:
+    store = make_table(tmp_path / "store")
+    merge(store, inserted(A))
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    copy = HiveAcidConnector(tmp_path / "copy")
+    merge(copy, inserted(B))
+    merge(store, inserted(C))
+    assert (contents(store), contents(copy)) == ([A, C], [A, B])
+    assert store.remove_orphans() == copy.remove_orphans() == []
+    drop(copy)
+    assert contents(store) == [A, C]
+
+
+def test_a_store_that_was_moved_has_its_tables(tmp_path: Path) -> None:
+    store = make_table(tmp_path / "store", partitioned_by=("p",))
+    create(store, SchemaTableName("default", "a.db"))
+    merge(store, inserted(A))
+    moved = HiveAcidConnector((tmp_path / "store").rename(tmp_path / "moved"))
+    merge(moved, inserted(B))
+    assert contents(moved) == [A, B]
+    assert moved.remove_orphans() == []
+    drop(moved)
+    assert [path.name for path in moved.warehouse.iterdir()] == ["a%2Edb"]
+
+
 def test_a_table_that_was_taken_out_is_no_orphan(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))

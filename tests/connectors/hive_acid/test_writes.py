@@ -7,10 +7,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import orc
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector, RowMergeError
+from rowmerge_nb.connectors.hive_acid import values
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 from tests.connectors.hive_acid.kit import (
@@ -131,6 +133,16 @@ def test_a_partition_value_that_hive_takes_for_null_is_refused(tmp_path: Path, v
     with pytest.raises(RowMergeError, match="cannot tell the partition value") as caught:
         merge(store, inserted((1, "a", value)))
     assert caught.value.code == "HIVE_INVALID_PARTITION_VALUE"
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
+@pytest.mark.parametrize("year", [-44, 12345])
+def test_a_day_that_no_folder_can_be_read_as_again_is_refused_and_leaves_the_table_readable(kind: pa.DataType, year: int) -> None:
+    days = pa.array([(year - 1970) * 365, None, 0], pa.int32()).cast(pa.date32()).cast(kind)
+    with pytest.raises(RowMergeError, match="its year has not four digits") as caught:
+        values.group_by_partition([days], 3)
+    assert caught.value.code == "HIVE_INVALID_PARTITION_VALUE"
+    assert len(values.group_by_partition([days.slice(1)], 2)[0]) == 2
 
 
 # -- visibility and failures ------------------------------------------------------------------------------------------

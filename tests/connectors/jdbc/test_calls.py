@@ -91,6 +91,67 @@ def test_an_exchange_that_would_take_other_tables_rows_along_is_refused(database
     assert content(database, "item") == [(1,), (2,)]
 
 
+def test_an_exchange_of_values_that_other_rows_follow_is_refused(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5) UNIQUE)",
+        "CREATE TABLE item (sku int REFERENCES shelf (sku) ON UPDATE CASCADE)",
+        "INSERT INTO shelf VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO item VALUES (1), (2)",
+    )
+    error = failed(database, [(2, "a", 3, 1), (1, "b", 3, 2)])
+    assert error.code == "NOT_SUPPORTED"
+    assert "item" in error.message
+    # Values that nobody follows may be exchanged all the same.
+    merge(database, "shelf", [(1, "b", 3, 1), (2, "a", 3, 2)])
+    assert content(database) == [(1, "b"), (2, "a")]
+    assert content(database, "item") == [(1,), (2,)]
+
+
+TRIGGERS = {
+    "sqlite": ["CREATE TRIGGER cleaning AFTER DELETE ON shelf BEGIN DELETE FROM item WHERE sku = old.sku; END"],
+    "postgresql": [
+        "CREATE FUNCTION clean() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM item WHERE sku = old.sku; RETURN old; END $$",
+        "CREATE TRIGGER cleaning AFTER DELETE ON shelf FOR EACH ROW EXECUTE FUNCTION clean()",
+    ],
+}
+
+
+def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(database: Database) -> None:
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5) UNIQUE)",
+        "CREATE TABLE item (sku int)",
+        "INSERT INTO shelf VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO item VALUES (1), (2)",
+        *TRIGGERS[database.kind],
+    )
+    error = failed(database, [(1, "b", 3, 1), (2, "a", 3, 2)])
+    assert error.code == "NOT_SUPPORTED"
+    assert "cleaning" in error.message
+    assert content(database, "item") == [(1,), (2,)]
+
+
+SKIPPING = {
+    "sqlite": "CREATE TRIGGER skip_{0} BEFORE {0} ON shelf WHEN {1}.sku > 8 BEGIN SELECT RAISE(IGNORE); END",
+    "postgresql": "CREATE TRIGGER skip_{0} BEFORE {0} ON shelf FOR EACH ROW WHEN ({1}.sku > 8) EXECUTE FUNCTION skip()",
+}
+
+
+@pytest.mark.parametrize("row", [(10, "b", 1, None), (9, "c", 3, 9), (None, None, 2, 9)])
+def test_rows_that_a_trigger_leaves_out_are_told_as_what_they_are(database: Database, row: tuple[Any, ...]) -> None:
+    events = {"INSERT": "new", "UPDATE": "new", "DELETE": "old"}
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(5))",
+        "INSERT INTO shelf VALUES (9, 'i')",
+        *["CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"]
+        * (database.kind != "sqlite"),
+        *(SKIPPING[database.kind].format(event, row_of) for event, row_of in events.items()),
+    )
+    error = failed(database, [(1, "a", 1, None), row])
+    assert error.code == "JDBC_ERROR"
+    assert "trigger" in error.message
+    assert "another session" not in error.message
+
+
 def test_keys_of_several_columns_whose_names_need_quoting(database: Database) -> None:
     database.sql(
         'CREATE TABLE "My ""Table""" ("a b" varchar(5), "Select" date, "v.""w" varchar(9), PRIMARY KEY ("Select", "a b"))',

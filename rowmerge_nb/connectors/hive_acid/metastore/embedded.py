@@ -108,7 +108,7 @@ class EmbeddedMetastore(Metastore):
         Raises:
             ConnectorError: HIVE_METASTORE_ERROR.
         """
-        warehouse = self.file.parent / "warehouse"
+        warehouse = self._warehouse
         found = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if found is not None:
             msg = f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'"
@@ -118,10 +118,13 @@ class EmbeddedMetastore(Metastore):
             )
             raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
 
+    @property
+    def _warehouse(self) -> Path:
+        return self.file.parent / "warehouse"
+
     def schema_location(self, schema: str) -> Path:
         """Give the folder of a schema's tables, as Hive names it."""
-        warehouse = self.file.parent / "warehouse"
-        return warehouse if schema == "default" else warehouse / f"{folder_name(schema)}.db"
+        return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class EmbeddedMetastore(Metastore):
             ).fetchall()
             comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (found[0],)))
         try:
-            return _table(name, found, rows, comments)
+            return _table(name, self._warehouse, found, rows, comments)
         except (TypeError, ValueError, AnalysisError) as error:
             raise self._damaged(error) from error
 
@@ -217,7 +220,7 @@ class EmbeddedMetastore(Metastore):
         prepared = False
         try:
             with self._writing() as connection:
-                _make_changes(connection, transaction, changes)
+                _make_changes(connection, self._warehouse, transaction, changes)
                 prepared = True
         except ConnectorError as error:
             if not prepared or transaction is None or not self._has_landed(transaction, error):
@@ -293,8 +296,20 @@ class EmbeddedMetastore(Metastore):
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
 
 
+def _schema_folder(warehouse: Path, schema: str) -> Path:
+    return warehouse if schema == "default" else warehouse / f"{folder_name(schema)}.db"
+
+
+def _location(warehouse: Path, schema: str, location: str, managed: object) -> str:
+    """Give a table's folder: one that was made here is in the warehouse, wherever that was moved or copied to with its metastore.
+
+    A copy that went by the whole path would change, and drop, the tables of which it is a copy.
+    """
+    return str(_schema_folder(warehouse, schema) / Path(location).name) if managed else location
+
+
 def _table(
-    name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
+    name: SchemaTableName, warehouse: Path, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], comments: Mapping[int, str]
 ) -> HiveTable:
     """Make a table of what the file says of it, of its columns, and of comments by the columns' positions."""
     identity, location, managed, transactional, bucket_count, version = found
@@ -307,7 +322,7 @@ def _table(
     return HiveTable(
         identity,
         name,
-        location,
+        _location(warehouse, name.schema, location, managed),
         columns,
         tuple(column for _, column in partitioned),
         tuple(column for _, column in bucketed),
@@ -329,7 +344,7 @@ def _table_folders(warehouse: Path) -> Iterator[Path]:
                 yield entry
 
 
-def _make_changes(connection: sqlite3.Connection, transaction: int | None, changes: Changes) -> None:
+def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: int | None, changes: Changes) -> None:
     """Write down what becomes visible with the commit."""
     if transaction is not None:
         _require_open(connection, transaction)
@@ -347,7 +362,7 @@ def _make_changes(connection: sqlite3.Connection, transaction: int | None, chang
         (_ELSEWHERE,),
     )
     for table in changes.tables:
-        _insert_table(connection, table)
+        _insert_table(connection, warehouse, table)
         if table.id in changes.adopted:
             _adopt_write_ids(connection, table, changes.adopted[table.id])
     for table in changes.commented:
@@ -395,7 +410,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) 
     connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
 
 
-def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
+def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
     name = table.name
     if connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone() is None:
         raise schema_not_found(name.schema)
@@ -405,7 +420,7 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
     except sqlite3.IntegrityError:
         msg = f"Table '{name}' already exists"
         raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from None
-    _require_own_folder(connection, table)
+    _require_own_folder(connection, warehouse, table)
     placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
     rows = [
         (table.id, i, c.name, str(c.type), c.nullable, placed[0].get(c.name), placed[1].get(c.name))
@@ -415,24 +430,25 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
     _write_comments(connection, table)
 
 
-def _require_own_folder(connection: sqlite3.Connection, table: HiveTable) -> None:
+def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
     """See that a table has its folder for itself: files are named by write ids, which every table counts for itself, and go with it.
 
     Raises:
         ConnectorError: HIVE_PATH_ALREADY_EXISTS.
     """
-    other = _table_at(connection, Path(table.location), but=table.id)
+    other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
         msg = f"Directory '{table.location}' of table '{table.name}' has files in common with table '{other}'"
         hint = f"Every table has a folder of its own. Name another one, or take '{other}' out by unregister_table before."
         raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
 
 
-def _table_at(connection: sqlite3.Connection, folder: Path, but: str = "") -> SchemaTableName | None:
+def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
     """Give a table whose folder is this one, lies in it or has it within; links are followed."""
     folder = folder.resolve()
-    for schema, name, location in connection.execute("SELECT schema_name, name, location FROM tables WHERE id <> ?", (but,)):
-        other = Path(location).resolve()
+    query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
+    for schema, name, location, managed in connection.execute(query, (but,)):
+        other = Path(_location(warehouse, schema, location, managed)).resolve()
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return SchemaTableName(schema, name)
     return None
@@ -452,7 +468,7 @@ def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName]
             continue
         # One that cannot be read knows of no table.
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{percent(str(found))}?mode=ro", uri=True)) as connection:
-            table = _table_at(connection, folder)
+            table = _table_at(connection, warehouse, folder)
             if table is not None:
                 return found, table
     return None

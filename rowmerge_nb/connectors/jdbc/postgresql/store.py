@@ -13,7 +13,7 @@ from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
 from rowmerge_nb.connectors.jdbc.postgresql import types
 from rowmerge_nb.connectors.jdbc.postgresql.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import BIGINT, Type, row_of
@@ -58,6 +58,7 @@ class PostgresStore(Store):
     has_schemas = True
     alters_columns = True
     stores_comments = True
+    keeps_others_out = False
     most_columns = 1_600
     staged_beside = 4
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
@@ -255,13 +256,25 @@ class PostgresStore(Store):
         gone = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
         return [f"WITH gone AS ({gone}) {insert} AND (SELECT count(*) FROM gone) = {rows}"]
 
-    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
-        """Give a table whose rows would change or go with rows that are taken out of this one."""
-        found = session.query(
-            f"SELECT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confdeltype IN ('c', 'n', 'd') "
-            f"AND confrelid = {literal(self.table(handle))}::regclass"
+    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        table = f"{literal(self.table(handle))}::regclass"
+        # Partitions may have triggers of their own.
+        tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
+        triggers = session.query(
+            "SELECT tgname::text AS name FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype::int & 28 <> 0 "
+            f"AND tgrelid IN {tables} UNION SELECT rulename::text FROM pg_rewrite WHERE ev_type <> '1' AND ev_class IN {tables}"
         )
-        return found[0]["name"] if found else None
+        keys = session.query(
+            "SELECT c.conrelid::regclass::text AS name, a.attname::text AS \"column\", c.confdeltype IN ('c', 'n', 'd') AS gone, "
+            "c.confupdtype IN ('c', 'n', 'd') AS moved FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.confrelid "
+            f"AND a.attnum = ANY (c.confkey) WHERE c.contype = 'f' AND c.confrelid = {table}"
+        )
+        return [
+            *(Follower.trigger(row["name"]) for row in triggers),
+            *(Follower.table(row["name"]) for row in keys if row["gone"]),
+            *(Follower.table(row["name"], row["column"]) for row in keys if row["moved"]),
+        ]
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
         """Run a statement; the server tells how many rows it touched."""

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import Type, row_of
@@ -49,6 +49,7 @@ class SqliteStore(Store):
     has_schemas = False
     alters_columns = False
     stores_comments = False
+    keeps_others_out = True
     most_columns = 2_000
     # Three are staged; where rows are read, a few more stand beside the table's.
     staged_beside = 8
@@ -225,15 +226,23 @@ class SqliteStore(Store):
         """Write the statements that take updated rows out and put them in anew."""
         return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
 
-    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
-        """Give a table whose rows would change or go with rows that are taken out of this one."""
+    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
         session.execute("PRAGMA defer_foreign_keys = ON")
-        # Foreign keys are told per table that has them.
-        found = session.query(
-            "SELECT m.name AS name FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f WHERE m.type = 'table' "
-            f"AND lower(f.\"table\") = lower({literal(handle.spelled[1])}) AND f.on_delete NOT IN ('NO ACTION', 'RESTRICT')"
+        table = f"lower({literal(handle.spelled[1])})"
+        triggers = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}")
+        # Foreign keys are told per table that has them; one that names no column is about the primary key.
+        keys = session.query(
+            'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
+            "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "
+            f"WHERE m.type = 'table' AND lower(f.\"table\") = {table}"
         )
-        return found[0]["name"] if found else None
+        idle = {"NO ACTION", "RESTRICT"}
+        return [
+            *(Follower.trigger(row["name"]) for row in triggers),
+            *(Follower.table(row["name"]) for row in keys if row["gone"] not in idle),
+            *(Follower.table(row["name"], row["column"] or handle.key[row["place"]]) for row in keys if row["moved"] not in idle),
+        ]
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
         """Run a statement and ask how many rows it touched."""

@@ -58,6 +58,7 @@ _WRITTEN: Final = {
 }  # fmt: skip
 _FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _A_DAY: Final = "1970-01-01 "
+_LARGEST_REAL: Final = 3.4028234663852886e38
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
 # The words WITH TIME ZONE cannot stand in a declaration.
 _MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
@@ -145,6 +146,10 @@ def value_reading(column: Column) -> Reading:
         misfit += f" OR {name} NOT BETWEEN {-_RANGES[base]} AND {_RANGES[base] - 1}"
     elif base in {"varchar", "char"} and parameters:
         misfit += f" OR length({name}) > {parameters[0]}"
+    elif base in {"real", "double"}:
+        misfit += f" OR {_changes_as_real(name)}"
+    if base == "real":
+        misfit += f" OR abs({name}) > {_LARGEST_REAL!r} AND abs({name}) < 9e999"
     select = f"CAST({name} AS REAL)" if storage_type(column.type) == pa.float64() else name
     return Reading(select, storage_type(column.type), misfit, name)
 
@@ -162,8 +167,15 @@ def key_reading(column: Column) -> Reading:
     """Say how a key column is read for the row id. SQLite lets keys be NULL, and such rows cannot be told apart."""
     name, kind = named(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
-    select = f"CAST({name} AS REAL)" if kind == pa.float64() else name
-    return Reading(select, kind, f"typeof({name}) NOT IN ({kinds[kind]})", name)
+    misfit = f"typeof({name}) NOT IN ({kinds[kind]})"
+    if kind == pa.float64():
+        return Reading(f"CAST({name} AS REAL)", kind, f"{misfit} OR {_changes_as_real(name)}", name)
+    return Reading(name, kind, misfit, name)
+
+
+def _changes_as_real(name: str) -> str:
+    """Write the condition for integers of more digits than a floating-point number has: another row may have what they would become."""
+    return f"typeof({name}) = 'integer' AND {name} <> CAST({name} AS REAL)"
 
 
 def stored(column: Column, array: pa.Array) -> pa.Array:

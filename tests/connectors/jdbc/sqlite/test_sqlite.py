@@ -40,6 +40,8 @@ def opened(path: Any, **more: Any) -> Any:
         ("tinyint", "200", "200 (integer), which is no tinyint"),
         ("boolean", "2", "2 (integer), which is no boolean"),
         ("double", "'x'", "'x' (text), which is no double"),
+        ("numeric", "9007199254740993", "9007199254740993 (integer), which is no double"),
+        ("float4", "1e300", "1.0e+300 (real), which is no real"),
         ("varchar(3)", "'long'", "'long' (text), which is no varchar(3)"),
         ("text", "x'00'", "X'00' (blob), which is no varchar"),
         ("blob", "'t'", "'t' (text), which is no varbinary"),
@@ -131,6 +133,17 @@ def test_keys_are_found_as_they_are_stored(lite: Database) -> None:
     )
     merge(lite, "t", [(None, 5, 2, "2024-01-02T03:04:05")])
     assert lite.rows("SELECT * FROM t") == [("2024-01-03", 2)]
+
+
+def test_a_key_of_more_digits_than_its_row_id_has_leads_to_no_other_row(lite: Database) -> None:
+    lite.sql(
+        "CREATE TABLE t (id decimal(18,0) PRIMARY KEY, v int)",
+        "INSERT INTO t VALUES (9007199254740992, 1), (9007199254740993, 2)",
+    )
+    error = refused(lambda: Statement(lite, "t").read(row_id=True))
+    assert error.code == "JDBC_ERROR"
+    assert "9007199254740993" in error.message
+    assert Statement(lite, "t").read("v").num_rows == 2
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
