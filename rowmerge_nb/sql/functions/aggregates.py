@@ -77,7 +77,8 @@ multimap_agg(K, V) K:comparable, V -> map(K,array(V)) | {map of all}
 map_union(map(K,V)) K:comparable, V -> map(K,V) | {map of maps}
 reduce_agg(T, S, function(S,T,S), function(S,S,S)) T, S -> S | IF(count({0}){rows} = 0, NULL, aggregate(collect_list({0}){rows}, (any_value(IF({0} IS NULL, NULL, named_struct('s', {1})), true){rows}).s, {2}))
 approx_distinct(T) T:comparable -> bigint | count(DISTINCT {0}){rows}
-approx_distinct(T, double) T:comparable -> bigint | IF(any_value({1}){rows} NOT BETWEEN 0.0040625D AND 0.26D, {fail:INVALID_FUNCTION_ARGUMENT:Max standard error must be in [0.0040625, 0.26]: $(any_value($1))}, count(DISTINCT {0}){rows})
+~approx_distinct(boolean, double) -> bigint | count(DISTINCT {0}){rows}
+approx_distinct(T, double) T:comparable -> bigint | IF(any_value(IF({0} IS NULL, NULL, {1}), true){rows} NOT BETWEEN 0.0040625D AND 0.26D, {fail:INVALID_FUNCTION_ARGUMENT:Max standard error must be in [0.0040625, 0.26]: $(any_value($1))}, count(DISTINCT {0}){rows})
 """
 
 
