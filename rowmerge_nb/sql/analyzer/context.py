@@ -165,6 +165,19 @@ class Context:
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
 
+    def has_catalog(self, name: TableName) -> bool:
+        """Tell whether there is the catalog that a table's name begins with, if it begins with one."""
+        self.check_parts(name)
+        return len(name.parts) < _MAX_PARTS or name.parts[0].value in self.tables.catalogs()
+
+    def known_table(self, name: TableName) -> TableBinding | None:
+        """Find a table as a statement does that makes, alters or drops one: where there is no such catalog, there is no such table."""
+        return self.lookup(name) if self.has_catalog(name) else None
+
+    def known_view(self, name: TableName) -> ViewBinding | None:
+        """Find a view likewise."""
+        return self.view(name, self.statement_span(name.span)) if self.has_catalog(name) else None
+
     def completed(self, name: TableName) -> tuple[str, str, str]:
         """Complete a table's name, whether there are such a catalog and schema or not."""
         catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
@@ -202,6 +215,7 @@ class Context:
 
     def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
         """Complete the name of what is to be made."""
+        self.check_parts(name)
         try:
             full = self.qualified(name, span)
         except RowMergeError as error:

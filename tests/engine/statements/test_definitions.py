@@ -140,6 +140,20 @@ def test_a_column_of_a_table_function_is_called_as_trino_calls_it(engine):
     assert engine.run("SELECT n FROM TABLE(sequence(1, 2)) s (n)").table.column_names == ["n"]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE IF EXISTS nocatalog.s.t",
+        "DROP VIEW IF EXISTS nocatalog.s.t",
+        "ALTER TABLE IF EXISTS nocatalog.s.t ADD COLUMN a integer",
+        "ALTER TABLE IF EXISTS memory.noschema.t RENAME TO u",
+    ],
+)
+def test_what_need_not_be_there_need_have_no_catalog_and_no_schema_either(engine, sql):
+    assert str(engine.run(sql)).startswith("There is no")
+    engine.run_script(f"START TRANSACTION; {sql.replace('memory.noschema', 'nocatalog.s')}; COMMIT")
+
+
 def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
     engine.run("CREATE VIEW v COMMENT 'what there is' AS SELECT sku, qty FROM stock")
     engine.run_script("CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w")
