@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
-    from rowmerge_nb.sql.tree.statements import TableName
+    from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["Context"]
@@ -164,6 +164,10 @@ class Context:
         """Refuse a table's name with too many parts."""
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
+
+    def canonical(self, name: Identifier) -> str:
+        """Give a name as the standard compares it: in capitals, unless it has quotes."""
+        return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
 
     def has_catalog(self, name: TableName) -> bool:
         """Tell whether there is the catalog that a table's name begins with, if it begins with one."""
