@@ -45,6 +45,12 @@ class FakeTables:
             raise RowMergeError(msg, code="SCHEMA_NOT_FOUND")
         return catalog, schema, table
 
+    def catalogs(self) -> Sequence[str]:
+        return [self.catalog]
+
+    def default(self) -> tuple[str, str]:
+        return self.catalog, self.schema
+
     def view(self, parts: Sequence[str]) -> None:
         return None
 

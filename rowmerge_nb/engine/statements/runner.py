@@ -405,7 +405,9 @@ class StatementRunner:
                 analysis = analyzed(transaction, tables)
                 if explicit is not None and not isinstance(analysis, _READING):
                     catalog = (target_name(analysis) or ("",))[0]
-                    explicit.refuse_write(kind_of(analysis), catalog, self.catalogs.connectors[catalog])
+                    # Of what is not there, and need not be, nothing is written.
+                    if catalog in self.catalogs.connectors:
+                        explicit.refuse_write(kind_of(analysis), catalog, self.catalogs.connectors[catalog])
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with _rolled_back_otherwise(transaction):

@@ -46,9 +46,9 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         _refuse_renaming(context, statement.name, span)
     refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
     context.refuse_view(statement.name, refused)
-    found = context.lookup(statement.name)
+    found = context.known_table(statement.name)
     if found is None and statement.if_exists:
-        name = context.qualified(statement.name, span)
+        name = context.completed(statement.name)
         return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
     target = context.target(statement.name, span)
     if target.dataframe is not None:
@@ -70,8 +70,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> None:
     """Refuse to rename a view as a table."""
-    there = len(name.parts) < 3 or name.parts[0].value in context.tables.catalogs()
-    view = context.view(name, span) if there else None
+    view = context.known_view(name)
     if view is not None:
         said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
         context.error("GENERIC_USER_ERROR", f"{said} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
@@ -81,10 +80,10 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze COMMENT ON TABLE, VIEW and COLUMN; a column may be one of a view."""
     assert isinstance(statement, st.CommentOn)
     span = context.statement_span(statement.name.span)
-    view = context.view(statement.name, span)
+    view = context.known_view(statement.name)
     if view is not None and statement.kind != "TABLE":
         return _comment_on_view(context, statement, view)
-    target = context.lookup(statement.name)
+    target = context.known_table(statement.name)
     if target is None or view is not None or statement.kind == "VIEW":
         _refuse_comment_on(context, statement, view, target)
     if target.dataframe is not None:
@@ -127,7 +126,7 @@ def _refuse_comment_on(
 ) -> NoReturn:
     """Say that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
-    name = ".".join(context.qualified(statement.name, span))
+    name = ".".join(context.completed(statement.name))
     hint = None
     if view is not None:
         said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"

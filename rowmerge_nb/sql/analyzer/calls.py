@@ -369,8 +369,6 @@ class CallAnalyzer:
             if node.distinct and key.value not in values:
                 said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
                 self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
-        if order_by and over_groups and node.name != "listagg":
-            self.context.error("NOT_SUPPORTED", "Window function with ORDER BY is not supported", node.error_span)
         if node.name not in _ORDERED:
             order_by = ()
         if node.name == "listagg" and values[0].type.base != "varchar":

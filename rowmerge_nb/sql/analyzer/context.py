@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
-    from rowmerge_nb.sql.tree.statements import TableName
+    from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["Context"]
@@ -165,6 +165,23 @@ class Context:
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
 
+    def canonical(self, name: Identifier) -> str:
+        """Give a name as the standard compares it: in capitals, unless it has quotes."""
+        return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
+
+    def has_catalog(self, name: TableName) -> bool:
+        """Tell whether there is the catalog that a table's name begins with, if it begins with one."""
+        self.check_parts(name)
+        return len(name.parts) < _MAX_PARTS or name.parts[0].value in self.tables.catalogs()
+
+    def known_table(self, name: TableName) -> TableBinding | None:
+        """Find a table as a statement does that makes, alters or drops one: where there is no such catalog, there is no such table."""
+        return self.lookup(name) if self.has_catalog(name) else None
+
+    def known_view(self, name: TableName) -> ViewBinding | None:
+        """Find a view likewise."""
+        return self.view(name, self.statement_span(name.span)) if self.has_catalog(name) else None
+
     def completed(self, name: TableName) -> tuple[str, str, str]:
         """Complete a table's name, whether there are such a catalog and schema or not."""
         catalog, schema, table = (*self.tables.default()[: _MAX_PARTS - len(name.parts)], *(part.value for part in name.parts))
@@ -202,6 +219,7 @@ class Context:
 
     def place(self, name: TableName, span: Span) -> tuple[str, str, str]:
         """Complete the name of what is to be made."""
+        self.check_parts(name)
         try:
             full = self.qualified(name, span)
         except RowMergeError as error:

@@ -93,9 +93,9 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP VIEW."""
     assert isinstance(statement, st.DropView)
     span = context.statement_span(statement.name.span)
-    view = context.view(statement.name, span)
+    view = context.known_view(statement.name)
     if view is None:
-        table = context.lookup(statement.name)
+        table = context.known_table(statement.name)
         if table is not None and table.dataframe is None:
             said = f"View '{table.qualified}' does not exist, but a table with that name exists."
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
@@ -110,20 +110,19 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER VIEW ... RENAME TO."""
     assert isinstance(statement, st.RenameView)
     span = context.statement_span(statement.name.span)
-    view = _view_there(context, statement.name)
+    view = context.known_view(statement.name)
     if view is None:
-        name, found = ".".join(context.completed(statement.name)), _table_there(context, statement.name)
+        name = ".".join(context.completed(statement.name))
         said = f"View '{name}' does not exist"
-        if found:
+        if _is_table(context.known_table(statement.name)):
             said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
         context.error("TABLE_NOT_FOUND", said, span)
     aimed = context.statement_span(statement.to.span)
-    context.check_parts(statement.to)
     target = context.renamed(statement.to, aimed)
     qualified = ".".join(target)
-    if _view_there(context, statement.to) is not None:
+    if context.known_view(statement.to) is not None:
         context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed)
-    if _table_there(context, statement.to):
+    if _is_table(context.known_table(statement.to)):
         said = f"Target view '{qualified}' does not exist, but a table with that name exists."
         context.error("TABLE_ALREADY_EXISTS", said, aimed)
     if target[0] != view.name[0]:
@@ -133,17 +132,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     return _definition(context, "ALTER VIEW", view.name, view=renamed)
 
 
-def _view_there(context: Context, name: st.TableName) -> a.ViewBinding | None:
-    """Find a view, whose catalog may be missing too."""
-    there = len(name.parts) < 3 or name.parts[0].value in context.tables.catalogs()
-    return context.view(name, context.statement_span(name.span)) if there else None
-
-
-def _table_there(context: Context, name: st.TableName) -> bool:
-    """Tell whether there is a table of this name, whose catalog may be missing too."""
-    if len(name.parts) == 3 and name.parts[0].value not in context.tables.catalogs():
-        return False
-    found = context.lookup(name)
+def _is_table(found: a.TableBinding | None) -> bool:
     return found is not None and found.dataframe is None
 
 
@@ -270,7 +259,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
-    view = context.view(name, span)
+    view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
     if statement.kind == "COLUMNS":
         found = view.definition.columns if view is not None else context.table(name, span).columns
         return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in found]
@@ -286,7 +275,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     span = context.statement_span(name.span)
     if view is None:
         qualified = ".".join(context.completed(name))
-        if context.lookup(name) is not None:
+        if context.known_table(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span)

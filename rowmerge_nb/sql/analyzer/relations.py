@@ -399,13 +399,8 @@ class RelationAnalyzer:
         columns = node.columns
         if isinstance(node.relation, s.TableFunction):
             # Of a table function Trino writes names of columns as it compares them.
-            columns = tuple(
-                column if self._is_quoted(column) else replace(column, text=column.text.upper()) for column in columns
-            )
+            columns = tuple(replace(column, text=self.context.canonical(column)) for column in columns)
         return self._renamed(self.relation(node.relation, left), node.alias, columns, node)
-
-    def _is_quoted(self, name: Identifier) -> bool:
-        return name.span.of(self.context.text).startswith('"')
 
     def _sampled(self, node: s.Sampled, left: tuple[ScopeField, ...] | None) -> RelationResult:
         ratio = sample_ratio(self.context, node)

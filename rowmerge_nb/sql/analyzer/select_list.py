@@ -86,7 +86,9 @@ def expanded(context: Context, item: s.AllColumns, relation: RelationResult | No
         context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
     if item.aliases:
         _check_aliases(context, item, len(fields))
-        return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
+        return tuple(
+            replace(f, name=context.canonical(alias), qualifier=()) for f, alias in zip(fields, item.aliases, strict=True)
+        )
     return fields
 
 
@@ -142,7 +144,7 @@ def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyz
     names = list(row.type.fields)
     if item.aliases:
         _check_aliases(analyzer.context, item, len(names))
-        names = [alias.text for alias in item.aliases]
+        names = [analyzer.context.canonical(alias) for alias in item.aliases]
     fields = [e.Apply(kind, "field", (row,), index) for index, kind in enumerate(row.type.parameters)]
     return [_output(analyzer.context, field, name, (), target, used) for field, name in zip(fields, names, strict=True)]
 

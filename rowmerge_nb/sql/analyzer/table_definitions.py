@@ -192,11 +192,11 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP TABLE."""
     assert isinstance(statement, st.DropTable)
     span = context.statement_span(statement.name.span)
-    view = context.view(statement.name, span)
+    view = context.known_view(statement.name)
     if view is not None:
         said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
         context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
-    target = context.lookup(statement.name)
+    target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:
             context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)

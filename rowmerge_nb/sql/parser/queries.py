@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.parser.expressions import ExpressionReader
-from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["QueryReader"]
 
 _MOST_SETS: Final = 2048
-_BEHIND_NAME: Final = frozenset({",", ".", "AS", "FROM", "WHERE", ")", ""})
 _BEHIND_A_KEY: Final = frozenset(
     [
         *("HAVING", "WINDOW", "ORDER", "OFFSET", "LIMIT", "FETCH", "UNION", "INTERSECT", "EXCEPT"),
@@ -25,6 +24,8 @@ _BEHIND_A_KEY: Final = frozenset(
     ]
 )
 """Words that follow a key of GROUP BY, and begin none."""
+_BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM", "GROUP", "WHERE"})
+"""Words that follow the name of a column that is selected."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
@@ -157,7 +158,7 @@ class QueryReader(ExpressionReader):
 
     def _select(self, start: int) -> s.Select:
         # ALL is no reserved word.
-        quantifier = None if self.token.word == "ALL" and self.ahead().word in _BEHIND_NAME else self.accept("ALL", "DISTINCT")
+        quantifier = None if self.token.word == "ALL" and self._behind_name() else self.accept("ALL", "DISTINCT")
         items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
@@ -166,6 +167,16 @@ class QueryReader(ExpressionReader):
         windows = self._windows() if self.accept("WINDOW") else ()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
+
+    def _behind_name(self) -> bool:
+        """Tell whether what is behind the word ALL makes a name of it."""
+        following = self.ahead()
+        if following.kind is Kind.SYMBOL:
+            return following.text not in {"(", "+", "-", "*", "?"}
+        if following.kind is not Kind.WORD:
+            return following.kind is Kind.END
+        # A word that is no reserved one may be the name of what is selected, if nothing of it must follow.
+        return following.word in _BEHIND_NAME and (following.word in RESERVED or self.ahead(2).text not in {"", ",", "FROM"})
 
     def _windows(self) -> tuple[tuple[Identifier, s.Window], ...]:
         found: list[tuple[Identifier, s.Window]] = []
@@ -196,8 +207,7 @@ class QueryReader(ExpressionReader):
         if self.index == self.starred:
             self.take()
             self.take()
-            aliases = self.accept_columns() if self.accept("AS") else ()
-            return s.AllColumns(self.span_from(start), value, aliases)
+            return s.AllColumns(self.span_from(start), value, self._field_names())
         alias = self.identifier() if self.accept("AS") else self.accept_alias()
         return s.SelectItem(self.span_from(start), value, alias)
 
@@ -218,8 +228,16 @@ class QueryReader(ExpressionReader):
             self.take()
         target = s.Name(self.span_from(start), tuple(parts))
         self.take()
-        aliases = self.accept_columns() if self.accept("AS") else ()
-        return s.AllColumns(self.span_from(start), target, aliases)
+        return s.AllColumns(self.span_from(start), target, self._field_names())
+
+    def _field_names(self) -> tuple[Identifier, ...]:
+        """Read ``AS (names)`` behind a star."""
+        if not self.accept("AS"):
+            return ()
+        self.restart()
+        if not self.at("("):
+            self.expect("(")
+        return self.accept_columns()
 
     def _from(self) -> s.Relation:
         start = self.index

@@ -134,10 +134,25 @@ def test_a_view_may_say_whose_rights_count(engine, security):
     assert engine.table("v").num_rows == 2
 
 
-def test_a_column_of_a_table_function_is_called_as_trino_calls_it(engine):
+def test_columns_of_table_functions_and_of_rows_are_called_as_trino_calls_them(engine):
     found = engine.run('SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")').table
     assert found.column_names == ["N", "m"]
     assert engine.run("SELECT n FROM TABLE(sequence(1, 2)) s (n)").table.column_names == ["n"]
+    assert engine.run('SELECT ROW(1, 2).* AS (a, "b")').table.column_names == ["A", "b"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE IF EXISTS nocatalog.s.t",
+        "DROP VIEW IF EXISTS nocatalog.s.t",
+        "ALTER TABLE IF EXISTS nocatalog.s.t ADD COLUMN a integer",
+        "ALTER TABLE IF EXISTS memory.noschema.t RENAME TO u",
+    ],
+)
+def test_what_need_not_be_there_need_have_no_catalog_and_no_schema_either(engine, sql):
+    assert str(engine.run(sql)).startswith("There is no")
+    engine.run_script(f"START TRANSACTION; {sql.replace('memory.noschema', 'nocatalog.s')}; COMMIT")
 
 
 def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
