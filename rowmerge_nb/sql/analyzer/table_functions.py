@@ -38,7 +38,7 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
     name = node.name.parts[-1].value
     catalog = node.name.parts[0].value
     if len(node.name.parts) == _WITH_CATALOG and catalog not in context.tables.catalogs():
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", node.name.span)
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", node.name.span, "SHOW CATALOGS lists them.")
     if name == "exclude_columns" and len(node.name.parts) == 1:
         said = "The table function exclude_columns is not supported by this engine"
         context.error("NOT_SUPPORTED", said, node.name.span, "Name the columns in the SELECT list.")
