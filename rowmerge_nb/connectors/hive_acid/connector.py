@@ -59,9 +59,8 @@ class HiveAcidConnector(Connector):
             Trino's ``hive.compression-codec``. Files of all of them are read.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is no such codec; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
+        ConnectorError: INVALID_ARGUMENTS if there is no such codec, or neither a directory nor a metastore is named; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
         SetupError: what speaks to a Hive Metastore is not installed.
-        ValueError: neither a directory nor a metastore is named.
 
     >>> import tempfile
     >>> connector = HiveAcidConnector(tempfile.mkdtemp())
@@ -84,6 +83,13 @@ class HiveAcidConnector(Connector):
         self.metastore: Metastore
         if directory is not None:
             checked_path(directory, "directory")
+        form = "the address of a Hive Metastore, 'thrift://host:port', or None for one of the directory's own"
+        checked(
+            metastore,
+            "metastore",
+            lambda given: given is None or isinstance(given, str) or hasattr(given, "schema_location"),
+            form,
+        )
         if isinstance(metastore, str):
             self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
         elif directory is not None:

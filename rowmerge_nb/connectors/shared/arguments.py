@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.errors import checked
+from rowmerge_nb.errors import checked_name
 from rowmerge_nb.spi.handles import SchemaTableName
 
 __all__ = ["checked_table_name", "is_names", "is_number"]
@@ -20,16 +20,9 @@ def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
     'default.t'
     >>> checked_table_name("default", " ")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: name = ' ' is not possible. Give the name of a table, which is a text that is not blank.
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: name = ' ' is not possible. Give the name of a table, a text that is not blank.
     """
-    return SchemaTableName(_checked(schema, "schema"), _checked(table, "name", of="table"))
-
-
-def _checked(name: Any, argument: str, of: str = "schema") -> str:
-    form = f"the name of a {of}, which is a text that is not blank"
-    return str(
-        checked(name, argument, lambda given: isinstance(given, str) and bool(given.strip()) and "\0" not in given, form)
-    ).lower()
+    return SchemaTableName(checked_name(schema, "schema", "schema").lower(), checked_name(table, "name", "table").lower())
 
 
 def is_number(given: Any) -> bool:
