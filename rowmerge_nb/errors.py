@@ -34,6 +34,7 @@ __all__ = [
     "SetupError",
     "StatementInterrupted",
     "checked",
+    "checked_name",
     "checked_path",
     "error_text",
 ]
@@ -224,6 +225,22 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
         msg = f"{known} {told} not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
+
+
+def checked_name(value: Any, name: str, of: str) -> str:
+    """Give back a name that programs hand over; INVALID_ARGUMENTS for what is none: it is a text that is not blank, without a zero byte.
+
+    Args:
+        value: what was given.
+        name: the argument's name.
+        of: what is named.
+
+    >>> checked_name(" ", "schema", "schema")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
+    """
+    form = f"the name of a {of}, a text that is not blank"
+    return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and "\0" not in given, form))
 
 
 def checked_path(value: Any, name: str) -> str:

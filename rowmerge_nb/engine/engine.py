@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rowmerge_nb.choices import ROW_CHANGES
+from rowmerge_nb.choices import ROW_CHANGES, ExplainType
 from rowmerge_nb.engine.audit.audit import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
@@ -18,7 +18,7 @@ from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
 from rowmerge_nb.engine.statements.undo import restore, undo
-from rowmerge_nb.errors import ConnectorError, checked, error_text
+from rowmerge_nb.errors import ConnectorError, checked, checked_name, error_text
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -227,7 +227,12 @@ class Engine:
 
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
         """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
-        return self._catalogs.metadata((catalog, schema, table), self.options)
+        name = (
+            checked_name(catalog, "catalog", "catalog"),
+            checked_name(schema, "schema", "schema"),
+            checked_name(table, "table", "table"),
+        )
+        return self._catalogs.metadata(name, self.options)
 
     def names(self, *parts: str) -> list[tuple[str, str]]:
         """Give the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
@@ -237,7 +242,7 @@ class Engine:
         Args:
             parts: none, a catalog or a schema of the default catalog, or a catalog and a schema.
         """
-        return self._look(lambda tables: list(tables.below(parts)))
+        return self._look(lambda tables: list(tables.below(_parts(parts))))
 
     def columns(self, *parts: str) -> list[tuple[str, str]] | None:
         """Give the columns of a table or view with their types; None if there is none of that name.
@@ -248,7 +253,7 @@ class Engine:
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
         """
-        found = self._look(lambda tables: tables.columns(parts))
+        found = self._look(lambda tables: tables.columns(_parts(parts)))
         return None if found is None else [(column.name, str(column.type)) for column in found]
 
     def procedures(self, *parts: str) -> list[tuple[str, str]]:
@@ -261,7 +266,7 @@ class Engine:
         >>> Engine().procedures()
         []
         """
-        named = tuple(part.lower() for part in parts)
+        named = tuple(part.lower() for part in _parts(parts))
         return self._look(lambda tables: list(tables.procedures_below(named)))
 
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
@@ -277,7 +282,7 @@ class Engine:
         >>> [name for name, _ in Engine().table_properties("t")][:2]
         ['bucket_count', 'bucketed_by']
         """
-        return self._look(lambda tables: list(tables.table_properties(parts)))
+        return self._look(lambda tables: list(tables.table_properties(_parts(parts))))
 
     def _look(self, ask: Callable[[StatementTables], T]) -> T:
         """Ask what there is, in a transaction of its own."""
@@ -453,4 +458,16 @@ class Engine:
             kind: ``LOGICAL`` for the plan as the documents have it, ``DISTRIBUTED`` for what would run.
             options: see `Options`.
         """
+        checked(sql, "sql", str, "a statement")
+        checked(
+            kind,
+            "kind",
+            lambda given: isinstance(given, str) and given.upper() in ExplainType.__members__,
+            "'LOGICAL' or 'DISTRIBUTED'",
+        )
         return self.run(f"EXPLAIN (TYPE {kind}) {sql}", **options)
+
+
+def _parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Give back the parts of a name, of which each is a text."""
+    return tuple(checked(part, f"part {index} of the name", str, "a text") for index, part in enumerate(names, 1))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "Result"]
 
+_NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
 MOST_ROWS: Final = 60
 """So many rows of a query or of RETURNING are shown."""
 
@@ -143,7 +144,11 @@ class Result:
 
         if self.trace.output is None:
             msg = f"What this {self.trace.kind} has written is not known"
-            hint = "A connector tells it by a ConnectorOutputMetadata from its finish calls." if self.trace.connector else None
+            hint = (
+                "A connector tells it by a ConnectorOutputMetadata from its finish calls."
+                if self.trace.connector
+                else _NOTHING_WRITTEN
+            )
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
         names = [field.name for field in fields(Written)]
         return pd.DataFrame([astuple(one) for one in self.trace.output.written], columns=names, dtype=object)

@@ -17,6 +17,7 @@ FRAME = pa.table({"id": [1]})
 FIVE: Any = 5
 NONE: Any = None
 TEXT: Any = "4"
+WRONG_LIST: Any = [1]
 STORES: tuple[Any, ...] = (SqliteConnector, HiveAcidConnector, IcebergConnector)
 WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
 
@@ -40,6 +41,23 @@ WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
         lambda: Engine().register("t", FRAME, partitioned_by=FIVE),
         lambda: Engine().register("t", FRAME, bucket_count=TEXT),
         lambda: Engine().run(FIVE),
+        lambda: Engine().explain(FIVE),
+        lambda: Engine().explain("SELECT 1", kind=NONE),
+        lambda: Engine().explain("SELECT 1", kind="nix"),
+        lambda: Engine().table(FIVE),
+        lambda: Engine().table(" "),
+        lambda: Engine().full_name(NONE),
+        lambda: Engine().full_name("a.b.c.d"),
+        lambda: Engine().table_metadata("memory", "default", WRONG_LIST),
+        lambda: Engine().table_metadata("memory", WRONG_LIST, "t"),
+        lambda: Engine().table_metadata(WRONG_LIST, "default", "t"),
+        lambda: Engine().names(FIVE),
+        lambda: Engine().columns(NONE),
+        lambda: Engine().procedures(WRONG_LIST),
+        lambda: Engine().table_properties(FIVE),
+        lambda: Engine().compare("DELETE FROM t", by=WRONG_LIST),
+        lambda: HiveAcidConnector(metastore=FIVE),
+        lambda: HiveAcidConnector(metastore="localhost:9083"),
         lambda: PostgresConnector(FIVE),
         lambda: SqliteConnector(NONE),
         HiveAcidConnector,
@@ -88,3 +106,37 @@ def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
         engine.close()
     assert caught.value.hint
     assert closed == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("ALTER TABLE t RENAME TO u", "TABLE_ALREADY_EXISTS"),
+        ("ALTER TABLE t RENAME TO nix.u", "SCHEMA_NOT_FOUND"),
+        ("ALTER TABLE t ADD COLUMN id bigint", "COLUMN_ALREADY_EXISTS"),
+        ("ALTER TABLE t RENAME COLUMN id TO v", "COLUMN_ALREADY_EXISTS"),
+        ("ALTER TABLE t ALTER COLUMN id DROP NOT NULL", "NOT_SUPPORTED"),
+        ("ALTER TABLE information_schema.tables ADD COLUMN x bigint", "NOT_SUPPORTED"),
+        ("INSERT INTO information_schema.schemata VALUES ('a', 'b')", "NOT_SUPPORTED"),
+        ("TRUNCATE TABLE information_schema.tables", "NOT_SUPPORTED"),
+        ("DROP TABLE information_schema.tables", "NOT_SUPPORTED"),
+        ("COMMENT ON TABLE information_schema.tables IS 'x'", "NOT_SUPPORTED"),
+        ("SHOW CREATE TABLE information_schema.tables", "NOT_SUPPORTED"),
+        ("CREATE OR REPLACE VIEW w AS SELECT * FROM w", "VIEW_IS_RECURSIVE"),
+        ("CREATE SCHEMA default", "SCHEMA_ALREADY_EXISTS"),
+        ("DROP SCHEMA nix", "SCHEMA_NOT_FOUND"),
+        ("SHOW TABLES FROM nix", "SCHEMA_NOT_FOUND"),
+        ("SHOW CREATE SCHEMA nix", "SCHEMA_NOT_FOUND"),
+        ("SHOW CREATE VIEW nix", "TABLE_NOT_FOUND"),
+        ("DROP VIEW nix", "GENERIC_USER_ERROR"),
+    ],
+)
+def test_what_is_there_already_or_cannot_be_changed_is_told_with_a_next_step(statement: str, code: str) -> None:
+    engine = Engine()
+    engine.register("t", pa.table({"id": [1], "v": ["a"]}))
+    engine.register("u", FRAME)
+    engine.run("CREATE VIEW w AS SELECT * FROM t")
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(statement)
+    assert caught.value.code == code, str(caught.value)
+    assert caught.value.hint

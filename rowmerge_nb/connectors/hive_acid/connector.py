@@ -6,14 +6,13 @@ import itertools
 import shutil
 import threading
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
-from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
+from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table, described_columns
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
@@ -30,22 +29,21 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.state import stated_write_ids
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
+from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path
-from rowmerge_nb.errors import ConnectorError, SetupError, checked_path
+from rowmerge_nb.errors import ConnectorError, SetupError, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
-from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.types import Type, parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Metastore, OpenTransaction
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["HiveAcidConnector"]
 
@@ -61,9 +59,8 @@ class HiveAcidConnector(Connector):
             Trino's ``hive.compression-codec``. Files of all of them are read.
 
     Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is no such codec; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
+        ConnectorError: INVALID_ARGUMENTS if there is no such codec, or neither a directory nor a metastore is named; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
         SetupError: what speaks to a Hive Metastore is not installed.
-        ValueError: neither a directory nor a metastore is named.
 
     >>> import tempfile
     >>> connector = HiveAcidConnector(tempfile.mkdtemp())
@@ -86,6 +83,13 @@ class HiveAcidConnector(Connector):
         self.metastore: Metastore
         if directory is not None:
             checked_path(directory, "directory")
+        form = "the address of a Hive Metastore, 'thrift://host:port', or None for one of the directory's own"
+        checked(
+            metastore,
+            "metastore",
+            lambda given: given is None or isinstance(given, str) or hasattr(given, "schema_location"),
+            form,
+        )
         if isinstance(metastore, str):
             self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
         elif directory is not None:
@@ -247,39 +251,34 @@ class HiveAcidConnector(Connector):
 
         Raises:
             ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE;
-                HIVE_PATH_ALREADY_EXISTS if the directory has files in common with another table; INVALID_ARGUMENTS without a name or columns.
+                HIVE_PATH_ALREADY_EXISTS if the directory has files in common with another table.
             AnalysisError: columns and properties do not go together.
+            RowMergeError: INVALID_ARGUMENTS for what is no name, path, columns or write ids.
         """
-        folder = Path(location).absolute()
-        pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
-        if not name or not pairs:
-            msg = f"Directory '{folder}' cannot be registered as table '{schema}.{name}' with {len(pairs)} columns"
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give the table a name, and its columns with their types.")
+        full_name = checked_table_name(schema, name)
+        folder = Path(checked_path(location, "location")).absolute()
+        metadata = described_columns(columns)
+        valid = None if write_ids is None else stated_write_ids(write_ids)
         if not folder.is_dir():
-            msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{schema}.{name}'"
+            msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'"
             raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
         owner = other_owner(getattr(self.metastore, "file", None), folder)
         if owner is not None:
             msg = f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'"
             hint = "A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory."
             raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
-        metadata = [ColumnMetadata(column, parse_type(kind) if isinstance(kind, str) else kind) for column, kind in pairs]
+        names = "a list of names of columns"
         properties = {
-            "partitioned_by": tuple(partitioned_by),
-            "bucketed_by": tuple(bucketed_by),
+            "partitioned_by": tuple(checked(partitioned_by, "partitioned_by", is_names, names)),
+            "bucketed_by": tuple(checked(bucketed_by, "bucketed_by", is_names, names)),
             "bucket_count": bucket_count,
             "bucketing_version": bucketing_version,
             "transactional": transactional,
         }
-        full_name = SchemaTableName(schema.lower(), name.lower())
         table = defined_table(uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False)
         partitions = adopted_partitions(table)
-        if write_ids is None:
-            valid = adopted_write_ids(table, partitions)
-        else:
-            hidden = (frozenset(write_ids.get(state) or ()) for state in ("open", "aborted"))
-            valid = ValidWriteIds(int(write_ids["highWatermark"]), *hidden)
-        changes = Changes(tables=[table], adopted={table.id: valid}, written=[table])
+        adopted = adopted_write_ids(table, partitions) if valid is None else valid
+        changes = Changes(tables=[table], adopted={table.id: adopted}, written=[table])
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
@@ -337,14 +336,16 @@ class HiveAcidConnector(Connector):
         return removed
 
     def _table(self, schema: str, name: str, *, transactional: bool = False) -> HiveTable:
-        full_name = SchemaTableName(schema.lower(), name.lower())
+        full_name = checked_table_name(schema, name)
         table = self.metastore.get_table(full_name)
         if table is None:
             msg = f"Table '{full_name}' does not exist"
-            raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            raise ConnectorError(
+                msg, code="TABLE_NOT_FOUND", hint=f'SHOW TABLES FROM "{full_name.schema}" lists those that are there.'
+            )
         if transactional and not table.transactional:
             msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
-            raise ConnectorError(msg)
+            raise ConnectorError(msg, hint="Only tables with transactional = true have deltas.")
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
@@ -353,7 +354,9 @@ class HiveAcidConnector(Connector):
 
     def abort_transaction(self, number: int) -> None:
         """End a transaction whose process is gone, so that `orphans` lists what it has left behind."""
-        self.metastore.abort(number)
+        self.metastore.abort(
+            checked(number, "number", is_number, "the number of a transaction, as open_transactions() lists them")
+        )
 
     def orphans(self) -> list[Orphan]:
         """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
@@ -9,15 +11,16 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.values import check_column_type, check_partition_type
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.errors import AnalysisError, RowMergeError, checked
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type, parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["TABLE_PROPERTIES", "defined_table"]
+__all__ = ["TABLE_PROPERTIES", "defined_table", "described_columns"]
 
 TABLE_PROPERTIES: Final = {
     "format": "'ORC', the only one",
@@ -82,6 +85,46 @@ def defined_table(
     )
 
 
+def described_columns(columns: Any) -> list[ColumnMetadata]:
+    """Give the columns that a program describes by names and types.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+
+    >>> [(column.name, str(column.type)) for column in described_columns({"id": "bigint", "v": "varchar(5)"})]
+    [('id', 'bigint'), ('v', 'varchar(5)')]
+    >>> described_columns({"id": "number"})
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'number': Unknown type: number. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
+    """
+    form = "names and types: columns={'id': 'bigint', 'name': 'varchar'}"
+    pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
+    if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes):
+        pairs = list(pairs)
+    checked(pairs, "columns", lambda given: isinstance(given, list) and bool(given) and all(map(_is_column, given)), form)
+    described = []
+    for name, kind in pairs:
+        try:
+            described.append(ColumnMetadata(name, parse_type(kind) if isinstance(kind, str) else kind))
+        except ValueError as error:
+            msg = f"Column '{name}' cannot have the type '{kind}': {error}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.") from error
+    repeated = [name for name, count in Counter(column.name.lower() for column in described).items() if count > 1]
+    if repeated:
+        msg = f"Column '{repeated[0]}' is there twice"
+        raise RowMergeError(
+            msg, code="INVALID_ARGUMENTS", hint="Give each column a name of its own, whatever the case of its letters."
+        )
+    return described
+
+
+def _is_column(pair: Any) -> bool:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        return False
+    name, kind = pair
+    return isinstance(name, str) and bool(name.strip()) and isinstance(kind, str | Type)
+
+
 def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
     for column in columns:
         check_column_type(column.name, column.type)
@@ -118,7 +161,8 @@ def _buckets(
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
     if version not in {1, 2}:
         msg = f"bucketing_version must be 1 or 2, not {version}"
-        raise AnalysisError(msg, code=_INVALID, properties=("bucketing_version",))
+        hint = "It is 2 for tables that Hive 3 has made, and 1 for older ones."
+        raise AnalysisError(msg, code=_INVALID, properties=("bucketing_version",), hint=hint)
     if (not listed) != (not count) or (count and (not isinstance(count, int) or not 1 <= count <= BUCKET_LIMIT)):
         msg = f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together"
         raise AnalysisError(
@@ -147,5 +191,5 @@ def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], nam
     names = tuple(written[column.lower()] for column in given)
     if len(set(names)) < len(names):
         msg = f"Table property '{name}' names a column twice: {', '.join(names)}"
-        raise AnalysisError(msg, code=_INVALID, properties=(name,))
+        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Name each column once.")
     return names

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.connectors.hive_acid.names import (
     COMPACTED_FILE,
@@ -15,12 +16,22 @@ from rowmerge_nb.connectors.hive_acid.names import (
     bucket_of_original,
     parse_directory,
 )
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.connectors.shared.arguments import is_number
+from rowmerge_nb.errors import ConnectorError, RowMergeError, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["AcidState", "ValidWriteIds", "acid_state", "data_files", "declared_version", "visible", "visible_deltas"]
+__all__ = [
+    "AcidState",
+    "ValidWriteIds",
+    "acid_state",
+    "data_files",
+    "declared_version",
+    "stated_write_ids",
+    "visible",
+    "visible_deltas",
+]
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,34 @@ class ValidWriteIds:
         if compacted:
             return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
         return self.is_valid(directory.highest)
+
+
+def stated_write_ids(given: Any) -> ValidWriteIds:
+    """Give what a program states of a table's write ids, in the words of a metastore.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+
+    >>> stated_write_ids({"highWatermark": 6, "open": [5], "aborted": [2]})
+    ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))
+    """
+    form = 'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted": [2]}, open and aborted only if there are any'
+    checked(given, "write_ids", Mapping, form)
+    unknown = sorted(map(repr, given.keys() - {"highWatermark", "open", "aborted"}))
+    if unknown or "highWatermark" not in given:
+        msg = f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+    highest = checked(given["highWatermark"], "write_ids['highWatermark']", is_number, "the largest write id, a number from 0 on")
+    hidden = []
+    for state in ("open", "aborted"):
+        numbers = given.get(state) or ()
+        checked(
+            numbers, f"write_ids['{state}']", lambda ids: isinstance(ids, list | tuple | set | frozenset), "a list of write ids"
+        )
+        for number in numbers:
+            checked(number, f"a write id in write_ids['{state}']", is_number, "a number from 1 on")
+        hidden.append(frozenset(numbers))
+    return ValidWriteIds(highest, *hidden)
 
 
 @dataclass(frozen=True)

@@ -358,6 +358,39 @@ class Tables:
             )
         return creation, folder
 
+    def register(self, name: SchemaTableName, metadata_location: str) -> None:
+        """Take a table in by its metadata file, which is read first: pyiceberg enters the name before it looks at the file.
+
+        Raises:
+            ConnectorError: ICEBERG_INVALID_METADATA, TABLE_ALREADY_EXISTS or SCHEMA_NOT_FOUND.
+        """
+        from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
+        from pyiceberg.serializers import FromInputFile
+
+        try:
+            io = file_io(self.catalog.properties, metadata_location)
+            FromInputFile.table_metadata(io.new_input(metadata_location))
+        except Exception as error:
+            msg = f"'{metadata_location}' is no metadata file of an Iceberg table: {' '.join(error_text(error).split())[:300]}"
+            hint = "Name the newest of the files metadata/*.metadata.json of the table's folder."
+            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+        exists = ConnectorError(
+            f"Table '{name}' already exists",
+            code="TABLE_ALREADY_EXISTS",
+            hint="Register it under another name, or drop that one.",
+        )
+        # Names that differ in case only could not be told apart afterwards.
+        if self._spelling(name) is not None:
+            raise exists
+        with self._asking(f"table '{name}'"):
+            try:
+                self.catalog.register_table((self._namespaces().get(name.schema, name.schema), name.table), metadata_location)
+            except TableAlreadyExistsError as error:
+                raise exists from error
+            except NoSuchNamespaceError as error:
+                msg = f"Schema '{name.schema}' does not exist"
+                raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
+
     def _has_files(self, location: str) -> bool:
         try:
             return has_files(file_io(self.catalog.properties, location), location)

@@ -30,7 +30,8 @@ from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
-from rowmerge_nb.errors import ConnectorError, checked_path
+from rowmerge_nb.connectors.shared.arguments import checked_table_name
+from rowmerge_nb.errors import ConnectorError, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
@@ -202,7 +203,7 @@ class IcebergConnector(Connector):
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
-    def register_table(self, schema: str, name: str, metadata_location: str) -> None:
+    def register_table(self, schema: str, name: str, metadata_location: str | Path) -> None:
         """Adopt a table that is in no catalog yet, by the location of its newest metadata file.
 
         Args:
@@ -212,26 +213,19 @@ class IcebergConnector(Connector):
 
         Raises:
             ConnectorError: TABLE_ALREADY_EXISTS, in another warehouse too, SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
+            RowMergeError: INVALID_ARGUMENTS for a name or a location that is none.
         """
-        from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
-
-        owner = other_owner(self._directory, metadata_location)
+        table = checked_table_name(schema, name)
+        form = "the location of a metadata file: a text such as '.../metadata/00003-....metadata.json'"
+        location = checked_path(
+            checked(metadata_location, "metadata_location", lambda given: given != "", form), "metadata_location"
+        )
+        owner = other_owner(self._directory, location)
         if owner is not None:
-            msg = f"'{metadata_location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'"
+            msg = f"'{location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'"
             hint = f"A table is in one catalog only. IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out there, and leaves its files."
             raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint=hint)
-        try:
-            self.catalog.register_table((schema.lower(), name.lower()), metadata_location)
-        except TableAlreadyExistsError as error:
-            msg = f"Table '{schema}.{name}' already exists"
-            raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Register it under another name.") from error
-        except NoSuchNamespaceError as error:
-            msg = f"Schema '{schema}' does not exist"
-            raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
-        except (OSError, ValueError) as error:
-            msg = f"'{metadata_location}' is no metadata file of an Iceberg table: {error}"
-            hint = "Name the newest of the files metadata/*.metadata.json."
-            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+        self._tables.register(table, location)
 
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.

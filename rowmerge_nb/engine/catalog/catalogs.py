@@ -18,7 +18,7 @@ from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
@@ -178,12 +178,12 @@ class Catalogs:
         """Complete a name of one to three parts by the default catalog and schema.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS for more parts.
+            RowMergeError: INVALID_ARGUMENTS for more parts, and for what is no name.
         """
-        parts = str(name).lower().split(".")
+        parts = checked_name(name, "name", "table").lower().split(".")
         if len(parts) > 3:
             msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave out what is too much.")
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
 
@@ -279,7 +279,9 @@ class Catalogs:
         if handle is None:
             missing = "" if version is None else f" in version {version.version}"
             msg = f"Table '{table}' is not there{missing}"
-            raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            raise ConnectorError(
+                msg, code="TABLE_NOT_FOUND", hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there."
+            )
         return handle
 
     def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:

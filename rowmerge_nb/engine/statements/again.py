@@ -154,7 +154,9 @@ class Again:
         result.again = replace(self, engine=here, sql=text, options=chosen, ran=result.trace)
         copied = self.missing
         if copied:
-            result.trace = replace(result.trace, notices=(*result.trace.notices, NoticeRecord(copied)))
+            # The sizes of a copy that has not all rows would be read as the table's.
+            notices = (*result.trace.notices, NoticeRecord(copied))
+            result.trace = replace(result.trace, rows_before=None, rows_after=None, notices=notices)
         return result
 
     def asked(self, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Trace:
@@ -221,7 +223,7 @@ class Again:
         there = f"{number(held)} of {plural(before, 'row')}" if before is not None else plural(held, "row")
         return (
             f"The copy has {there} of {self.trace.qualified}: those that took part, since the version before is not kept. "
-            "What the statement does to other rows is not known, nor what a subquery would find among them."
+            "What the statement does to other rows is not known, nor what a subquery would find among them, nor how many rows the table would have."
         )
 
     @property
@@ -261,14 +263,15 @@ class Again:
         Args:
             trace: that of the run, or of one of its trials.
         """
-        pages, before = trace.pages, trace.rows_before
+        # A trial has met the copy's rows, whether these are all or not.
+        is_own = trace is self.trace
+        pages, before = trace.pages, trace.rows_before if is_own else self._copied[1]
         if pages is None or not pages.complete or pages.witness is None or before is None or before > MOST_ROWS:
             return None
         if "target" not in pages.witness.schema.names:
             return None
         try:
-            # A trial has met the copy's rows, whether these are all or not.
-            rows = self._whole if trace is self.trace else self._rows()
+            rows = self._whole if is_own else self._rows()
         except RowMergeError:
             return None
         touched = Counter(_texts(_joined_targets(pages, trace)))

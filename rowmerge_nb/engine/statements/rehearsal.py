@@ -43,7 +43,7 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
     Raises:
         RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
     """
-    if by not in WAYS:
+    if not isinstance(by, str) or by not in WAYS:
         msg = f"by = {by!r} is not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
 
+_OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
+
 
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER TABLE."""
@@ -52,7 +54,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
     target = context.target(statement.name, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span, target.remedy)
     alteration = _Alterations(context, target).of(statement.action)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(
@@ -87,7 +89,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     if target is None or view is not None or statement.kind == "VIEW":
         _refuse_comment_on(context, statement, view, target)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span, target.remedy)
     alteration: Alteration
     if statement.column is None:
         alteration, refused = SetTableComment(statement.comment), "setting table comments"
@@ -95,7 +97,12 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
         name = _commented_column(context, statement.column, target.columns).name
         alteration, refused = SetColumnComment(name, statement.comment), "setting column comments"
     if not context.tables.stores_comments(target.catalog):
-        context.error("NOT_SUPPORTED", f"This connector does not support {refused}", span)
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {refused}",
+            span,
+            "Only tables of stores that keep comments have any.",
+        )
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(context.text, bindings, notices, "COMMENT", target.name, target=target, alteration=alteration)
 
@@ -213,7 +220,7 @@ class _Alterations:
             if action.if_not_exists:
                 return None
             span = self._context.statement_span(name.span)
-            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span, _OTHER_COLUMN)
         after = "" if action.after is None else self._column(action.after)
         refuse_comment(self._context, self._target.catalog, action.column.comment, "adding columns with comments")
         return AddColumn(
@@ -235,14 +242,14 @@ class _Alterations:
         column = self._column(action.name)
         if action.to.value in self._columns and action.to.value != action.name.value:
             span = self._context.statement_span(action.to.span)
-            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{action.to.value}' already exists", span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{action.to.value}' already exists", span, _OTHER_COLUMN)
         return RenameColumn(column, action.to.text)
 
     def _nullable(self, action: st.DropNotNull) -> DropNotNull:
         column = self._column(action.name)
         if self._columns[action.name.value].nullable:
             span = self._context.statement_span(action.name.span)
-            self._context.error("NOT_SUPPORTED", "Column is already nullable", span)
+            self._context.error("NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out.")
         return DropNotNull(column)
 
     def _defaulted(self, action: st.SetDefault) -> SetDefault:
@@ -255,7 +262,12 @@ class _Alterations:
         column = self._column(action.name)
         if self._columns[action.name.value].default is None:
             span = self._context.statement_span(action.name.span)
-            self._context.error("GENERIC_USER_ERROR", f"Column '{action.name.value}' does not have a default value", span)
+            self._context.error(
+                "GENERIC_USER_ERROR",
+                f"Column '{action.name.value}' does not have a default value",
+                span,
+                "Leave the statement out.",
+            )
         return DropDefault(column)
 
     def _moved(self, action: st.RenameTable) -> RenameTable:
@@ -271,5 +283,6 @@ class _Alterations:
             context.error("GENERIC_USER_ERROR", said, span)
         there = context.lookup(action.to)
         if there is not None and there.dataframe is None:
-            context.error("TABLE_ALREADY_EXISTS", f"Target table '{qualified}' already exists", span)
+            said = f"Target table '{qualified}' already exists"
+            context.error("TABLE_ALREADY_EXISTS", said, span, "Choose another name, or drop what has it.")
         return RenameTable(SchemaTableName(*name[1:]))

@@ -119,9 +119,9 @@ class TableBinding:
         return "a DataFrame of the notebook" if len(self.name) == 1 else "a table that tells of its catalog"
 
     @property
-    def remedy(self) -> str | None:
+    def remedy(self) -> str:
         """What makes a table of it that can be changed, where no connector has it."""
-        return "Register it as a table first." if len(self.name) == 1 else None
+        return "Register it as a table first." if len(self.name) == 1 else "CREATE TABLE AS copies its rows into a table."
 
     def shown(self, name: str) -> str:
         """Write one of its names with the version that is read, where the statement names one."""

@@ -101,7 +101,8 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
             name = ".".join(context.completed(statement.name))
-            context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span)
+            hint = "Write DROP VIEW IF EXISTS where it may be missing."
+            context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span, hint)
         return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
 
@@ -146,7 +147,12 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
     if exists and not statement.if_not_exists:
         span = context.statement_span(statement.name.span)
-        context.error("SCHEMA_ALREADY_EXISTS", f"Schema '{catalog}.{schema}' already exists", span)
+        context.error(
+            "SCHEMA_ALREADY_EXISTS",
+            f"Schema '{catalog}.{schema}' already exists",
+            span,
+            "Write IF NOT EXISTS, or choose another name.",
+        )
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -157,7 +163,8 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     catalog, schema = _completed(context, statement.name)
     exists = _is_there(context, catalog, schema)
     if not exists and not statement.if_exists:
-        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
+        hint = "Write DROP SCHEMA IF EXISTS where it may be missing."
+        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
     cascades = statement.cascade and exists and context.tables.cascades(catalog)
     if exists and statement.cascade and not cascades:
         said = "This connector does not support dropping schemas with CASCADE option"
@@ -174,7 +181,7 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.target(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span, target.remedy)
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
@@ -242,8 +249,6 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         return named, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
-        if len(parts) > 1:
-            context.error("SYNTAX_ERROR", f"Too many parts in catalog name: {'.'.join(parts)}", span)
         catalog = parts[0] if parts else tables.default()[0]
         if catalog not in tables.catalogs():
             _unknown_catalog(context, catalog, span)
@@ -251,12 +256,15 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "TABLES":
         catalog, schema = _schema(context, name)
         if not tables.has_schema(catalog, schema):
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span)
+            context.error(
+                "SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span, f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+            )
         return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
     if statement.kind == "CREATE SCHEMA":
         catalog, schema = _completed(context, name)
         if not _is_there(context, catalog, schema):
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
+            hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+            context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
@@ -278,7 +286,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
         if context.known_table(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
-        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span)
+        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
     definition = view.definition
     return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} AS\n{definition.original_sql}"
 
@@ -288,7 +296,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
-        context.error("NOT_SUPPORTED", said, context.statement_span())
+        context.error("NOT_SUPPORTED", said, context.statement_span(), "DESCRIBE shows its columns and their types.")
     columns = ",\n".join(
         f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns

@@ -37,6 +37,7 @@ __all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
 
 Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
 
+_NO_CIRCLE: Final = "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that reads it."
 _JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 
 
@@ -333,9 +334,9 @@ class RelationAnalyzer:
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
         if view.qualified == self.context.creates:
-            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span)
+            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
         if view.qualified in self.context.views:
-            self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span)
+            self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span, _NO_CIRCLE)
         try:
             result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
         except RowMergeError as error:

@@ -133,7 +133,9 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.target(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it can be read but not changed", span)
+        context.error(
+            "NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it can be read but not changed", span, target.remedy
+        )
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
     kinds = [column.type for column in columns]

@@ -199,7 +199,12 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.known_table(statement.name)
     if target is not None and target.dataframe is not None:
         if len(target.name) > 1:
-            context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be dropped", span)
+            context.error(
+                "NOT_SUPPORTED",
+                f"'{target.display}' is {target.kind}; it cannot be dropped",
+                span,
+                "It is in no store: leave the statement out.",
+            )
         target = None
     if target is None and not statement.if_exists:
         qualified = ".".join(context.completed(statement.name))

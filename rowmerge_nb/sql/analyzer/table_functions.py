@@ -39,7 +39,7 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
     """
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span)
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
     name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
     if name == "exclude_columns":
         said = "The table function exclude_columns is not supported by this engine"

@@ -29,20 +29,34 @@ _NOT_SHOWN: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 _NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
 """What SHOW CREATE can be about besides."""
 
+_NOBODY: Final = "Nobody logs in: leave it out."
 _INSTEAD: Final[dict[str, str]] = {
-    "SET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
-    "SET ROLE": "Nobody logs in: leave it out.",
-    "RESET SESSION AUTHORIZATION": "Nobody logs in: leave it out.",
+    "SET SESSION AUTHORIZATION": _NOBODY,
+    "SET ROLE": _NOBODY,
+    "SET PATH": "Functions are found by their names alone: leave it out.",
+    "RESET SESSION AUTHORIZATION": _NOBODY,
     "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
     "SHOW ROLES": "Nobody logs in: there are no roles.",
+    "SHOW ROLE": "Nobody logs in: there are no roles.",
+    "SHOW CURRENT": "Nobody logs in: there are no roles.",
+    "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
+    "SHOW CREATE MATERIALIZED": "Write SHOW CREATE VIEW of a view, or SHOW CREATE TABLE of a table.",
     "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
-    "GRANT": "Nobody logs in: leave it out.",
-    "CREATE ROLE": "Nobody logs in: leave it out.",
-    "DROP ROLE": "Nobody logs in: leave it out.",
+    "GRANT": _NOBODY,
+    "REVOKE": _NOBODY,
+    "DENY": _NOBODY,
+    "CREATE ROLE": _NOBODY,
+    "DROP ROLE": _NOBODY,
+    "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
+    "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
     "CREATE MATERIALIZED": "Write CREATE VIEW, or CREATE TABLE AS for the rows as they are now.",
+    "DROP MATERIALIZED": "Write DROP VIEW of a view, or DROP TABLE of a table.",
+    "ALTER MATERIALIZED": "Write ALTER TABLE of a table that has its rows.",
     "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
     "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
+    "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
     "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
+    "ALTER SCHEMA": "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
     "DESCRIBE INPUT": "Each ? takes the type of the value behind USING.",
     "DESCRIBE OUTPUT": "CREATE VIEW and DESCRIBE tell the columns of a query.",
 }
@@ -123,16 +137,17 @@ class DefinitionReader(MergeReader):
         said = f"{self.token.word} of {statement} is not supported by this engine"
         self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Leave it out.").at(self.token.span))
 
-    def _refuse_later(self, start: int, said: str | None = None) -> None:
+    def _refuse_later(self, start: int, said: str | None = None, hint: str | None = None) -> None:
         """Remember that a statement is refused once it is read, so that what cannot be read is told before.
 
         Args:
             start: the token that the error points at.
             said: what is said; by default that there is no such statement, by the words that were taken since.
+            hint: what to do; by default what stands for these words.
         """
         words = " ".join(token.word for token in self.tokens[start : self.index])
         said = said or f"The statement {words} is not supported by this engine"
-        error = ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD.get(words))
+        error = ParseError(said, code="NOT_SUPPORTED", hint=hint or _INSTEAD.get(words))
         self.refused(error.at(self.tokens[start].span))
 
     def _refuse_read(self) -> NoReturn:
@@ -400,7 +415,7 @@ class DefinitionReader(MergeReader):
         self.expect("AUTHORIZATION")
         if not self.accept("ROLE", "USER"):
             self.identifier()
-        self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine")
+        self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine", _NOBODY)
 
     def _alteration(
         self,
@@ -418,7 +433,7 @@ class DefinitionReader(MergeReader):
         if self.at("EXECUTE"):
             self._executed()
         if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
-            self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine")
+            self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine", _NOBODY)
         word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
         if word == "SET":
             self.note("'AUTHORIZATION'")
@@ -471,7 +486,8 @@ class DefinitionReader(MergeReader):
 
     def _executed(self) -> NoReturn:
         """Read a procedure of a table, which is refused."""
-        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine")
+        hint = "Leave it out. What there is to look after in a store, its procedures do: CALL catalog.system.name(...)."
+        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine", hint)
         self.take()
         self.identifier()
         if self.accept("(") and not self.accept(")"):

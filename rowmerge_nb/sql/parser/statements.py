@@ -165,7 +165,7 @@ class StatementReader(DefinitionReader):
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
         if word in _STATEMENTS and self.token.kind is Kind.WORD:
-            self._refuse_statement(f"The statement {word} is not supported by this engine")
+            self.refuse_statement_of(word)
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 
@@ -175,7 +175,9 @@ class StatementReader(DefinitionReader):
         if named and self.extended and self.at("MERGE"):
             if recursive:
                 self.index = start
-                self._refuse_statement("WITH RECURSIVE is not supported by this engine")
+                self._refuse_statement(
+                    "WITH RECURSIVE is not supported by this engine", "Leave RECURSIVE out, or keep what it computes in a table."
+                )
             return self.merge(named)
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
 

@@ -157,10 +157,3 @@ def test_a_table_that_is_called_like_a_folder_of_a_schema_has_another_one(tmp_pa
     create(store, SchemaTableName("s", "u"))
     drop(store, SchemaTableName("default", "s.db"))
     assert (store.warehouse / "s.db" / "u").is_dir()
-
-
-@pytest.mark.parametrize(("name", "columns"), [("", COLUMNS), ("u", {})])
-def test_a_table_without_a_name_or_columns_is_not_registered(tmp_path: Path, name: str, columns: dict[str, str]) -> None:
-    store = HiveAcidConnector(tmp_path / "store")
-    refused(lambda: store.register_table("default", name, tmp_path, columns=columns), "INVALID_ARGUMENTS")
-    assert store.metastore.list_tables() == []

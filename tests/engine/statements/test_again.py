@@ -88,8 +88,13 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
         "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
     )
     result = engine.run("UPDATE shop.main.t SET n = 0 WHERE id < 3")
-    [notice] = result.what_if("DELETE FROM shop.main.t WHERE id = 3").trace.notices
+    again = result.what_if("DELETE FROM shop.main.t WHERE id = 3")
+    [notice] = again.trace.notices
     assert notice.message.startswith("The copy has 2 of 3 rows of shop.main.t: those that took part")
+    assert (again.trace.rows_before, again.trace.rows_after, again.balance) == (None, None, None), (
+        "the copy's are not the table's"
+    )
+    assert " → " not in str(again).split("\n\n")[0]
     explorer = result.explore()
     explorer.statement = "UPDATE shop.main.t SET n = 1 WHERE id < 3"
     assert explorer.state["trial"]["note"] == notice.message
