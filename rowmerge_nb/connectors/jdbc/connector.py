@@ -310,14 +310,24 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Remove a table."""
         handle = self._own_rows(table_handle, "dropped")
         self._transaction.release()
-        self._transaction.writer().execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
+        writer = self._transaction.writer()
+        self._check_unbound(writer, handle, "dropped")
+        writer.execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows of a table."""
         handle = self._own_rows(table_handle, "truncated")
         self._transaction.release()
-        sql = f"{self._store.truncating} {self._store.table(handle)}"
-        self._transaction.writer().execute(sql, f"Truncating table '{handle.name}'")
+        writer = self._transaction.writer()
+        self._check_unbound(writer, handle, "truncated")
+        writer.execute(f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
+
+    def _check_unbound(self, writer: Session, handle: JdbcTableHandle, done: str) -> None:
+        """Refuse what would take rows of other tables along, of which nobody would hear."""
+        if bound := self._store.bound_tables(writer, handle):
+            msg = f"{self._store.name} table '{handle.name}' cannot be {done}: rows of table '{bound[0]}' would go or change with its rows"
+            hint = "Drop that table before, or write DELETE, which its foreign key follows."
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table, as far as the database has words for it."""

@@ -212,6 +212,10 @@ class Store(ABC):
         """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
 
     @abstractmethod
+    def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+        """Name the other tables whose rows would go, or change, if this one were dropped or emptied; none where the database refuses both."""
+
+    @abstractmethod
     def is_repeated_key(self, error: ExecutionError) -> bool:
         """Tell whether an error of ours speaks of a key that would be there twice."""
 

@@ -412,6 +412,27 @@ def test_wrong_table_properties_are_refused(database: Database, properties: Any,
     assert caught.value.code == "INVALID_TABLE_PROPERTY"
 
 
+@pytest.mark.parametrize("action", ["CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION"])
+def test_a_table_whose_rows_others_refer_to_is_neither_dropped_nor_truncated(database: Database, action: str) -> None:
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, above int REFERENCES shelf (sku) ON DELETE CASCADE)",
+        f"CREATE TABLE item (id int PRIMARY KEY, sku int DEFAULT 2 REFERENCES shelf (sku) ON DELETE {action})",
+        "INSERT INTO shelf VALUES (1, NULL), (2, 1)",
+        "INSERT INTO item VALUES (1, 1), (2, 2)",
+    )
+    for change in ("drop_table", "truncate_table"):
+        statement = Statement(database, "shelf")
+        with pytest.raises(RowMergeError) as caught:
+            getattr(statement.metadata, change)(SESSION, statement.handle)
+        if database.kind == "sqlite" and action != "NO ACTION":
+            assert caught.value.code == "NOT_SUPPORTED"
+            assert "'item'" in caught.value.message
+            assert "DELETE" in str(caught.value.hint)
+        statement.rollback()
+    assert content(database) == [(1, None), (2, 1)]
+    assert content(database, "item") == [(1, 1), (2, 2)]
+
+
 def test_tables_are_listed_dropped_and_truncated(shelf: Database) -> None:
     statement = Statement(shelf, "shelf")
     assert statement.metadata.row_count(SESSION, statement.handle) == 4

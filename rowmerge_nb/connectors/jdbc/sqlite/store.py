@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
 BUSY_MILLISECONDS: Final = 10_000
 
+_IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
+"""What a foreign key does that leaves the rows as they are."""
 _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
 
 
@@ -231,20 +233,32 @@ class SqliteStore(Store):
         session.execute("PRAGMA defer_foreign_keys = ON")
         table = f"lower({literal(handle.spelled[1])})"
         triggers = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}")
-        # Foreign keys are told per table that has them; one that names no column is about the primary key.
-        keys = session.query(
-            'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
-            "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "
-            f"WHERE m.type = 'table' AND lower(f.\"table\") = {table}"
-        )
-        idle = {"NO ACTION", "RESTRICT"}
+        keys = _foreign_keys(session, handle)
         return [
             *(Follower.trigger(row["name"]) for row in triggers),
-            *(Follower.table(row["name"]) for row in keys if row["gone"] not in idle),
-            *(Follower.table(row["name"], row["column"] or handle.key[row["place"]]) for row in keys if row["moved"] not in idle),
+            *(Follower.table(row["name"]) for row in keys if row["gone"] not in _IDLE),
+            *(
+                Follower.table(row["name"], row["column"] or handle.key[row["place"]])
+                for row in keys
+                if row["moved"] not in _IDLE
+            ),
         ]
+
+    def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+        """Name the tables that follow: SQLite takes all rows out before it drops a table."""
+        keys = _foreign_keys(session, handle)
+        return sorted({row["name"] for row in keys if row["gone"] not in _IDLE and row["name"] != handle.spelled[1]})
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
         """Run a statement and ask how many rows it touched."""
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
+
+
+def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
+    """Give the foreign keys that are about a table, per column; one that names no column is about the primary key."""
+    return session.query(
+        'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
+        "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "
+        f"WHERE m.type = 'table' AND lower(f.\"table\") = lower({literal(handle.spelled[1])})"
+    )
