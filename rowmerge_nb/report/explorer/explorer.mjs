@@ -424,7 +424,10 @@ function render({ model, el }) {
       found.push({ key: "read", title: "", lanes: [lane("t", `${state.target}, WHERE is true`, all)] });
     }
     if (steps.includes("transform")) {
-      const kinds = [...new Set(state.rows.map((row) => row.becomes.join(" + ") || "dropped"))];
+      // In the order of the clauses' lanes, so that threads go straight down where they can.
+      const order = state.clauses.map((clause) => clause.number);
+      const rows = [...state.rows].sort((one, other) => order.indexOf(one.clause) - order.indexOf(other.clause));
+      const kinds = [...new Set(rows.map((row) => row.becomes.join(" + ") || "dropped"))];
       found.push({ key: "transform", title: "transform_page", lanes: kinds.map((kind) =>
         lane(kind, kind, where((row) => (row.becomes.join(" + ") || "dropped") === kind))) });
     }
@@ -432,7 +435,7 @@ function render({ model, el }) {
     const numbers = [...new Set([...state.writers.map((writer) => writer.number), ...halves.map((row) => row.writer)])];
     found.push({ key: "sinks", title: "", split: true, lanes: numbers.map((number) => {
       const writer = state.writers.find((one) => one.number === number);
-      return lane(number, number < 0 ? "some writer" : `writer ${number}${writer ? ` ${writer.rows}` : ""}`, halves.filter((row) => row.writer === number).map((row) => row.index));
+      return lane(number, number < 0 ? "some writer" : `writer ${number}${writer ? `: ${writer.rows}` : ""}`, halves.filter((row) => row.writer === number).map((row) => row.index));
     }) });
     const name = (key) => state.steps.find((step) => step.key === key).name;
     for (const key of ["finish", "commit"].filter((key) => steps.includes(key))) found.push({ key, title: "", split: true, lanes: [lane(key, name(key), halves.map((row) => row.index))] });

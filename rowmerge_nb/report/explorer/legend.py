@@ -39,8 +39,8 @@ _ONE_ROW: Final = (
 
 
 _EXPRESSIONS: Final = (
-    " What conditions compare is compared exactly: 'Eve ' is not 'Eve'. The standard leaves it to the collation whether blanks at the end count "
-    "and whether case does. That NULL equals nothing, and that unknown is not true, both have."
+    " Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
+    "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."
 )
 
 
