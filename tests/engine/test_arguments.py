@@ -112,7 +112,7 @@ def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
     ("statement", "code"),
     [
         ("ALTER TABLE t RENAME TO u", "TABLE_ALREADY_EXISTS"),
-        ("ALTER TABLE t RENAME TO nix.u", "SCHEMA_NOT_FOUND"),
+        ("ALTER TABLE t RENAME TO nix.u", "NOT_FOUND"),
         ("ALTER TABLE t ADD COLUMN id bigint", "COLUMN_ALREADY_EXISTS"),
         ("ALTER TABLE t RENAME COLUMN id TO v", "COLUMN_ALREADY_EXISTS"),
         ("ALTER TABLE t ALTER COLUMN id DROP NOT NULL", "NOT_SUPPORTED"),

@@ -365,7 +365,7 @@ def test_a_metastore_that_is_not_there_is_told_with_its_address() -> None:
     with pytest.raises(ConnectorError, match=r"thrift://127\.0\.0\.1:1 does not answer") as caught:
         HiveAcidConnector(metastore="thrift://127.0.0.1:1")
     assert caught.value.code == "HIVE_METASTORE_ERROR"
-    with pytest.raises(ValueError, match="thrift://host:port"):
+    with pytest.raises(ConnectorError, match="thrift://host:port"):
         HiveAcidConnector(metastore="127.0.0.1:9083")
     with pytest.raises(ConnectorError, match="needs a directory"):
         HiveAcidConnector()
