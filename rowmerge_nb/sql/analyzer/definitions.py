@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -107,6 +107,9 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
     return _definition(context, "DROP VIEW", view.name)
 
 
+_OTHER_NAME: Final = "Choose another name, or drop what has it."
+
+
 def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER VIEW ... RENAME TO."""
     assert isinstance(statement, st.RenameView)
@@ -117,15 +120,15 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
         said = f"View '{name}' does not exist"
         if _is_table(context.known_table(statement.name)):
             said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
-        context.error("TABLE_NOT_FOUND", said, span)
+        context.error("TABLE_NOT_FOUND", said, span, "SHOW TABLES lists views too.")
     aimed = context.statement_span(statement.to.span)
     target = context.renamed(statement.to, aimed)
     qualified = ".".join(target)
     if context.known_view(statement.to) is not None:
-        context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed)
+        context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME)
     if _is_table(context.known_table(statement.to)):
         said = f"Target view '{qualified}' does not exist, but a table with that name exists."
-        context.error("TABLE_ALREADY_EXISTS", said, aimed)
+        context.error("TABLE_ALREADY_EXISTS", said, aimed, _OTHER_NAME)
     if target[0] != view.name[0]:
         said, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
         context.error("NOT_SUPPORTED", said, aimed, hint)

@@ -78,8 +78,7 @@ def _passed(
     """Give the path's variables, of each whether it is read as JSON, and their values."""
     found: dict[str, tuple[bool, e.Typed]] = {}
     for given, name in node.passing:
-        is_quoted = name.span.end - name.span.start > len(name.text)
-        known = name.text if is_quoted else name.text.upper()
+        known = analyzer.context.canonical(name)
         if known in found:
             said = f"{known} JSON path parameter is specified more than once"
             analyzer.context.error("DUPLICATE_PARAMETER_NAME", said, name.span)
