@@ -92,11 +92,14 @@ _NEXT_STEPS: Final = {
 """What a user can do about values that an expression cannot take, by error code."""
 
 
+_NULL_REFUSED: Final = "NULL value not allowed for NOT NULL column"
+"""How the error begins that has one code in a MERGE and another in an UPDATE."""
+_NO_NULLS: Final = "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL."
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
-    "CONSTRAINT_VIOLATION": "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL.",
+    "CONSTRAINT_VIOLATION": _NO_NULLS,
 }
 """What is usually to be done, by error code, where nobody has said something better."""
 
@@ -113,7 +116,9 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
     'NULLIF(divisor, 0) makes the quotient NULL instead.'
     """
-    step = _NEXT_STEPS.get(error.code) if isinstance(error, ExecutionError) else None
+    step = None
+    if isinstance(error, ExecutionError):
+        step = _NO_NULLS if error.message.startswith(_NULL_REFUSED) else _NEXT_STEPS.get(error.code)
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
     error.hint = error.hint or _USUAL_STEPS.get(error.code)

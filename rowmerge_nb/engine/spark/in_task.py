@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from rowmerge_nb.sql.typed.expressions import Column, references, replaced, walk
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = [
+    "RowNames",
     "assigned_column",
     "check_columns",
     "join_task",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 TOLD_COLUMNS: Final = 8
-"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads."""
+"""Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads; of one without a key as many."""
 
 
 def row_task(
@@ -80,7 +81,7 @@ def row_task(
         context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    printer = PagePrinter(names_of(context))
+    printer = PagePrinter(names_of(context).columns)
     condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
@@ -117,7 +118,7 @@ def join_task(
         context: with which the plan is lowered.
         paged: the target is gone through page by page.
     """
-    printer = PagePrinter(names_of(context))
+    printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     task = JoinTask(paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange)
     return task, _answers(printer)
@@ -147,7 +148,7 @@ def replicated_tasks(
         exchange: what rows go through to their writers; None if the tasks write them.
         context: with which the plan is lowered.
     """
-    printer = PagePrinter(names_of(context))
+    printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
     receivers = context.partitions if exchange is None else exchange.writers
@@ -184,7 +185,7 @@ def partitioned_tasks(
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     lefts, rights = zip(*join.key_columns, strict=True)
     full = join.type is JoinType.FULL
-    printer = PagePrinter(names_of(context))
+    printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     return (
         PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, alone=full),
@@ -230,7 +231,7 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, 
         location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
         hashed=before.hash is not None,
         row_id=ROW_ID,
-        case=_case(project.case, node, schema.field(before.merge_row).type, joined, names_of(context), printer),
+        case=_case(project.case, node, schema.field(before.merge_row).type, joined, context, printer),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
         returned=_returned(node, names_of(context), printer),
@@ -239,7 +240,7 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, 
     )
 
 
-def _returned(node: MergeProcessor, names: Mapping[str, str], printer: PagePrinter) -> ReturnedRows | None:
+def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> ReturnedRows | None:
     found = returned_on_pages(chain(node))
     if found is None:
         return None
@@ -263,12 +264,14 @@ def _case(
     node: MergeProcessor,
     kind: pa.StructType,
     join: Join | None,
-    names: Mapping[str, str],
+    context: LoweringContext,
     printer: PagePrinter,
 ) -> PageCase:
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     checks = () if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns})
-    branches = [_branch(branch, node, kind, join, names, printer) for branch in case.branches]
+    branches = [
+        _branch(branch, node, kind, join, names_of(context, source=not branch.by_source), printer) for branch in case.branches
+    ]
     branches = [replace(made, checks=checks) if made.operation in STORING else made for made in branches]
     if case.unconditional:
         return PageCase((), branches[0], kind)
@@ -280,7 +283,7 @@ def _branch(
     node: MergeProcessor,
     kind: pa.StructType,
     join: Join | None,
-    names: Mapping[str, str],
+    names: RowNames,
     printer: PagePrinter,
 ) -> PageBranch:
     sides: tuple[bool | None, bool | None] = (None, None)
@@ -298,16 +301,14 @@ def _branch(
     )
 
 
-def assigned_column(
-    column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str], printer: PagePrinter
-) -> AssignedColumn:
+def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: RowNames, printer: PagePrinter) -> AssignedColumn:
     """Print the value of a column for pages.
 
     Args:
         column: the column.
         kind: the type that its values get.
         value: the value; where the column is NOT NULL, with what refuses NULL.
-        names: what people call the columns that it reads, by their symbols.
+        names: how rows are known.
         printer: keeps the subqueries that it asks for.
 
     Raises:
@@ -335,7 +336,9 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
     ]
     found = []
     for check in checks:
-        column = assigned_column(Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), {}, PagePrinter())
+        column = assigned_column(
+            Symbol(check.text, BOOLEAN), BOOLEAN.arrow, replaced(check.value, pairs), RowNames(), PagePrinter()
+        )
         read = column.expression.reads
         told = sorted(symbols, key=lambda name: symbols[name] not in read)[: max(TOLD_COLUMNS, len(read))]
         names = {symbols[name]: f"new.{name}" for name in symbols if name in told}
@@ -343,22 +346,44 @@ def check_columns(checks: Sequence[CheckConstraint], symbols: Mapping[str, str])
     return tuple(found)
 
 
-def names_of(context: LoweringContext) -> Mapping[str, str]:
-    """Give what people call the columns of both sides, by their symbols."""
+@dataclass(frozen=True)
+class RowNames:
+    """How people know the row that an expression cannot be computed for: by the columns that it reads, and by those that tell which row it is.
+
+    Args:
+        columns: what people call the columns of both sides, by their symbols.
+        keys: those that tell which row it is, by their symbols.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keys: Collection[str] = ()
+
+    def told(self, read: Collection[str]) -> Mapping[str, str]:
+        """Give what is told of a row, by its symbols, about an expression that reads some of them."""
+        return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
+
+
+def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
+    """Give how the rows of a statement are known.
+
+    Args:
+        context: with which the plan is lowered.
+        source: they have a source row, by whose key they are known; else by that of the target row.
+    """
     sides = (("target", context.target), ("source", context.source))
-    return {symbol.name: f"{side}.{name}" for side, columns in sides for name, symbol in columns}
+    columns = {symbol.name: f"{side}.{name}" for side, named in sides for name, symbol in named}
+    keys_of_target, keys_of_source = context.keys
+    return RowNames(columns, keys_of_source if source and context.source else keys_of_target)
 
 
-def page_expression(
-    tree: Typed, printer: PagePrinter, *, condition: bool, names: Mapping[str, str] | None = None
-) -> PageExpression:
+def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool, names: RowNames | None = None) -> PageExpression:
     """Print an expression for pages.
 
     Args:
         tree: the expression.
         printer: keeps the subqueries that it asks for.
         condition: it is to keep rows.
-        names: what people call the columns, by their symbols; None where no row is to be named.
+        names: how rows are known; None where no row is to be named.
 
     Raises:
         UnprintableError: pages cannot be asked for it.
@@ -366,6 +391,6 @@ def page_expression(
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)
-    known = {symbol: name for symbol, name in (names or {}).items() if symbol in read}
+    known = {} if names is None else names.told(read)
     is_plain = isinstance(tree, Column) or is_null(tree)
     return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=dict(printer.lists))

@@ -68,7 +68,8 @@ class LoweringContext:
         per_clause: how many rows per clause a task samples.
         witness: both sides' values travel with every row.
         target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
-            none); used by the witness alone.
+            none); used by the witness, and where an error names a row.
+        keys: the symbols of the columns that tell which row of the target, and which of the source, an error is about.
         keeping: which pages tasks keep of those that they hand to the connector.
         chooser: chooses the rows that a task samples, in place of so many per clause; None without one.
     """
@@ -82,6 +83,7 @@ class LoweringContext:
     witness: bool = False
     target: tuple[tuple[str, Symbol], ...] = ()
     source: tuple[tuple[str, Symbol], ...] = ()
+    keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     keeping: Keeping = IN_CASE
     chooser: RowChooser | None = None
 

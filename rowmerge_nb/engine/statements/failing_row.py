@@ -31,6 +31,7 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rowmerge_nb.engine.spark.in_task import RowNames
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
@@ -77,12 +78,12 @@ def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMerg
     timer.daemon = True
     timer.start()
     try:
-        names = names_of(context)
-        for asked in (*_asked(run.plan, number, names), *_checked(run.plan, number)):
+        for asked in (*_asked(run.plan, number, context), *_checked(run.plan, number)):
             found = None if late.is_set() else _failure(run, context, asked, late)
             if found is not None and found.code == error.code and found.row:
-                happened = f"It happened {run.analysis.origins[number].words}."
-                error.hint = error.hint.replace(happened, f"{happened} {found.row}", 1)
+                words = run.analysis.origins[number].words
+                happened = f"It happened {words}. " if words else ""
+                error.hint = f"{happened}{found.row} {error.hint.removeprefix(happened)}"
                 return
     except Exception:  # noqa: BLE001 - the error that led here is the one to raise
         return
@@ -103,38 +104,39 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
                     yield _Asked(column, node.source, channels, guard)
 
 
-def _of(tree: Typed, node: PlanNode, names: Mapping[str, str], guard: str = "") -> Iterator[_Asked]:
-    """Give an expression, if it reads anything of the rows."""
-    read = references(tree)
-    channels = {symbol.name: (symbol.type.arrow, quote(symbol.name)) for symbol in node.outputs if symbol.name in read}
+def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Asked]:
+    """Give an expression, if there is anything by which its rows are known."""
+    told = {*references(tree), *names.told(references(tree))}
+    channels = {symbol.name: (symbol.type.arrow, quote(symbol.name)) for symbol in node.outputs if symbol.name in told}
     if channels:
         column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())
         yield _Asked(column, node, channels, guard)
 
 
-def _asked(plan: PlanNode, number: int, names: Mapping[str, str]) -> Iterator[_Asked]:
+def _asked(plan: PlanNode, number: int, context: LoweringContext) -> Iterator[_Asked]:
     """Give what is computed under the number of an expression."""
 
     def is_it(tree: Typed | None) -> bool:
         return tree is not None and tree.origin is not None and tree.origin.number == number
 
     full = (join := join_of(plan)) is not None and join.type is JoinType.FULL
+    of_target, names = names_of(context, source=False), names_of(context)
     for node in chain(plan):
         if isinstance(node, Filter) and is_it(node.predicate):
             yield from _of(node.predicate, node.source, names)
         elif isinstance(node, Join) and is_it(node.predicate):
             # Of ON itself nobody knows which pairs of rows it is asked for; of its keys, that each row's is computed.
             for target, source in node.equalities:
-                yield from _of(target, node.left, names)
+                yield from _of(target, node.left, of_target)
                 yield from _of(source, node.right, names)
         elif isinstance(node, Project) and node.case is not None:
             for at, branch in enumerate(node.case.branches):
-                earlier = node.case.branches[:at]
+                earlier, known = node.case.branches[:at], of_target if branch.by_source else names
                 if branch.test is not None and is_it(branch.test):
-                    yield from _of(branch.test, node.source, names, _first_of(earlier, _sides(branch, full=full)))
+                    yield from _of(branch.test, node.source, known, _first_of(earlier, _sides(branch, full=full)))
                 guard = "" if node.case.unconditional else _first_of(earlier, _predicate(branch))
                 for value in filter(is_it, branch.expressions):
-                    yield from _of(value, node.source, names, guard)
+                    yield from _of(value, node.source, known, guard)
 
 
 def _first_of(earlier: tuple[CaseBranch, ...], condition: str) -> str:

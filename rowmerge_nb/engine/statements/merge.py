@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain as chained
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -49,6 +50,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, join_of, joined_rows
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.typed.expressions import references
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 
@@ -106,7 +108,10 @@ class MergeRun(StatementRun):
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
-        return action_context(self, planned.settings, joined_rows(join), self._target_symbols(), source)
+        targets, sources = (
+            frozenset(chained.from_iterable(references(pair[side]) for pair in join.equalities)) for side in (0, 1)
+        )
+        return action_context(self, planned.settings, joined_rows(join), self._target_symbols(), source, (targets, sources))
 
     def _lowered(self, context: LoweringContext) -> Any:
         return lowered(self, context)

@@ -156,7 +156,12 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, wanted: Any) -
 
 
 def action_context(
-    run: StatementRun, settings: RuleSettings, flowing: int | None, target: Named, source: Named = ()
+    run: StatementRun,
+    settings: RuleSettings,
+    flowing: int | None,
+    target: Named,
+    source: Named = (),
+    keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> LoweringContext:
     """Give what the plan is lowered with; Spark is there from here on.
 
@@ -166,6 +171,7 @@ def action_context(
         flowing: a measure of the rows that go through the plan, where it is known.
         target: the symbols of the target that are shown of every row.
         source: those of the source.
+        keys: the symbols of those that tell which row of the target, and which of the source, an error is about.
     """
     run.begin_step("start Spark")
     spark = run.spark()
@@ -182,6 +188,7 @@ def action_context(
         witness=level == TraceLevel.FULL or (small and level == TraceLevel.AUTO),
         target=target,
         source=source,
+        keys=keys,
         keeping=run.options.keeping,
         chooser=chooser,
     )

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.spark.in_task import TOLD_COLUMNS
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.trace.trace import Consequence, Trace
 
 __all__ = ["UpdateDeleteRun", "shown_columns", "target_scan"]
@@ -75,7 +77,9 @@ class UpdateDeleteRun(StatementRun):
     def context(self, planned: Planned) -> LoweringContext:
         """Give what the plan is lowered with."""
         scan = target_scan(plan_of(self))
-        return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
+        shown = shown_columns(self.analysis, scan)
+        keys = (keys_of(self.analysis.target, shown), frozenset[str]())
+        return action_context(self, planned.settings, estimated_rows(scan), shown, keys=keys)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -102,6 +106,13 @@ class UpdateDeleteRun(StatementRun):
 def target_scan(plan: Output) -> TableScan:
     """Give the node that reads the target; its rows say how large the statement is."""
     return next(node for node in chain(plan) if isinstance(node, TableScan))
+
+
+def keys_of(target: TableBinding, shown: Named) -> frozenset[str]:
+    """Give the symbols of the columns that tell which row of a table an error is about: its primary key, else the first that are read."""
+    properties = {} if target.metadata is None else target.metadata.properties
+    key = {name for name, _ in shown} & {str(name) for name in properties.get("primary_key") or ()}
+    return frozenset(symbol.name for name, symbol in ([pair for pair in shown if pair[0] in key] or shown[:TOLD_COLUMNS]))
 
 
 def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:

@@ -99,6 +99,11 @@ class JoinedRows:
             return pa.RecordBatch.from_arrays([pa.nulls(self.count)], names=[""])
         return pa.RecordBatch.from_arrays([self.column(name) for name in wanted], names=wanted)
 
+    def row(self, position: int, names: Iterable[str]) -> Page:
+        """Give one row with those of some channels that there are, for an error to name it."""
+        there = {name for side in self.sides for name in side.page.schema.names}
+        return self.picked(np.array([position])).page(name for name in names if name in there)
+
     def picked(self, positions: npt.NDArray[np.int64]) -> JoinedRows:
         """Give some of the rows, in the order of their positions."""
         if len(positions) == self.count and (positions == np.arange(self.count)).all():

@@ -54,7 +54,7 @@ class KeyJoin:
             return
         if self.rest is not None and len(rows):
             pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
-            true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)))
+            true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)), pairs)
             rows, partners = rows[true], partners[true]
         alone = np.setdiff1d(np.arange(source.num_rows), rows)
         order = np.argsort(np.concatenate([rows, alone]), kind="stable")
@@ -130,7 +130,8 @@ class KeyJoin:
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
             met = np.flatnonzero(rows != NO_ROW)
-            true = met[evaluator.rows_where(self.rest, pairs.picked(met).page(sorted(self.rest.reads)))]
+            asked = pairs.picked(met)
+            true = met[evaluator.rows_where(self.rest, asked.page(sorted(self.rest.reads)), asked)]
             pairs = self._with_the_rest(pairs, true) if self.full else pairs.picked(true)
         if pairs.count:
             yield pairs

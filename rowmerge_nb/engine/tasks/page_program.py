@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.tree.statements import Span
 
@@ -69,7 +70,8 @@ class PageExpression:
         words: where that is, for people: ``in the WHERE condition``.
         reads: the names of the channels that it reads.
         is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
-        names: what people call the channels, by which a row is named that it cannot be computed for; without, no row is looked for.
+        names: what people call the channels by which a row is named that it cannot be computed for, those that it reads and those that
+            tell which row it is, as far as the page has them; without, no row is looked for.
         lists: the long lists that values are looked up in, by the names of the tables that they are in the text.
     """
 
@@ -188,22 +190,27 @@ class PageEvaluator:
             yield from pages
             return
         for several in together(pages, FILTERED_ROWS):
-            read = [name for name in several[0].schema.names if name in where.reads]
+            read = [name for name in several[0].schema.names if name in where.reads or name in where.names]
             kept = self.rows_where(where, pa.Table.from_batches([page.select(read) for page in several]))
             ends = np.cumsum([page.num_rows for page in several])
             parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
             for page, end, rows in zip(several, ends, parts, strict=True):
                 yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
 
-    def rows_where(self, where: PageExpression, page: Page | pa.Table) -> npt.NDArray[np.int64]:
+    def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
         """Give the positions of the rows for which a condition is true, in their order.
+
+        Args:
+            where: the condition.
+            page: the channels that it reads.
+            rows: the rows with all of their channels, by which an error names one; None where the page has all.
 
         Raises:
             ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
         """
         if where.is_null:
             return np.zeros(0, np.int64)
-        return np.sort(self._run(page, where=where).column(0).to_numpy())
+        return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
 
     def project(self, page: Page) -> list[pa.Array]:
         """Compute the assigned columns for all rows of a page.
@@ -213,20 +220,28 @@ class PageEvaluator:
         """
         return self.values_of(self.program.assigned, page)
 
-    def values_of(self, assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
+    def values_of(self, assigned: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None) -> list[pa.Array]:
         """Compute columns for all rows of a page.
+
+        Args:
+            assigned: the columns.
+            page: the channels that they read.
+            rows: the rows with all of their channels, by which an error names one; None where the page has all.
 
         Raises:
             ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
         """
         plain = _plain(assigned, page)
-        values = iter(self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page))
+        values = iter(
+            self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page, rows)
+        )
         arrays = [known if known is not None else next(values) for known in plain]
         for column, array in zip(assigned, arrays, strict=True):
             if column.refusal is not None and array.null_count:
                 code, msg = column.refusal
                 refused = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-                raise _placed(ExecutionError(msg, code=code, step="Project"), column.expression, page.slice(refused, 1))
+                error = ExecutionError(msg, code=code, step="Project")
+                raise _placed(error, column.expression, _row(column.expression, refused, page, rows))
         return arrays
 
     def check(self, page: Page) -> None:
@@ -253,16 +268,16 @@ class PageEvaluator:
         while self._registered:
             _connection().unregister(self._registered.pop())
 
-    def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
+    def _computed(self, columns: Sequence[AssignedColumn], page: Page, rows: JoinedRows | None = None) -> list[pa.Array]:
         if not columns:
             return []
         try:
-            found = self._run(page, [column.expression for column in columns])
+            found = self._run(page, [column.expression for column in columns], rows=rows)
         except ExecutionError:
             if len(columns) > 1:
                 # One by one, to say which of them it is.
                 for column in columns:
-                    self._computed([column], page)
+                    self._computed([column], page, rows)
             raise
         order = found.column(0).to_numpy()
         if (np.diff(order) < 0).any():
@@ -270,7 +285,13 @@ class PageEvaluator:
         arrays = [found.column(index).combine_chunks() for index in range(1, found.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
-    def _run(self, page: Page | pa.Table, values: Sequence[PageExpression] = (), where: PageExpression | None = None) -> pa.Table:
+    def _run(
+        self,
+        page: Page | pa.Table,
+        values: Sequence[PageExpression] = (),
+        where: PageExpression | None = None,
+        rows: JoinedRows | None = None,
+    ) -> pa.Table:
         """Compute values for the rows of a page that satisfy a condition; the rows' numbers come first."""
         connection = self._connected()
         number = _ROW
@@ -297,7 +318,7 @@ class PageEvaluator:
             row = None
             if len(expressions) == 1 and expressions[0].names:
                 with _with_lists(connection, lists):
-                    row = _failing_row(connection, sql, table)
+                    row = _row(expressions[0], _failing_row(connection, sql, table), page, rows)
             raise _placed(translated(str(error)), expressions[0], row) from error
 
     def _connected(self) -> Any:
@@ -330,7 +351,7 @@ def _answer(connection: Any, sql: str, table: pa.Table) -> pa.Table:
         connection.unregister("page")
 
 
-def _failing_row(connection: Any, sql: str, table: pa.Table) -> pa.Table:
+def _failing_row(connection: Any, sql: str, table: pa.Table) -> int:
     """Find the first row that a query fails for, by halves: all in all no more is computed than the page twice."""
     low, high = 0, table.num_rows
     while high - low > 1:
@@ -340,7 +361,7 @@ def _failing_row(connection: Any, sql: str, table: pa.Table) -> pa.Table:
             low = middle
         except require_duckdb().Error:
             high = middle
-    return table.slice(low, 1)
+    return low
 
 
 _connections: Final[dict[tuple[int, int], Any]] = {}
@@ -376,6 +397,11 @@ def _whole(array: Any) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
+def _row(expression: PageExpression, position: int, page: Page | pa.Table, rows: JoinedRows | None) -> pa.Table | pa.RecordBatch:
+    """Give a row of a page with what is told of it."""
+    return page.slice(position, 1) if rows is None else rows.row(position, expression.names)
+
+
 def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
     """Say where an error happened, and for a row with which values."""
     if expression.span is not None:
@@ -386,7 +412,7 @@ def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | p
         )
         if values:
             error.row = f"The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
-        sentences = (f"It happened {expression.words}.", error.row, error.hint)
+        sentences = (f"It happened {expression.words}." if expression.words else "", error.row, error.hint)
         error.at(expression.span).hint = " ".join(filter(None, sentences))
     return error
 

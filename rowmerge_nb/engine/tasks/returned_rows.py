@@ -51,10 +51,10 @@ class ReturnedRows:
         if not len(changed):
             return pa.nulls(rows.count, kind)
         some = JoinedRows(rows.count, (*rows.sides, Side(made))).picked(changed)
-        known = evaluator.values_of(self.known, some.page(read_by(self.known)))
+        known = evaluator.values_of(self.known, some.page(read_by(self.known)), some)
         beside = pa.RecordBatch.from_arrays(known, names=[column.name for column in self.known])
         some = JoinedRows(some.count, (*some.sides, Side(beside)))
-        values = evaluator.values_of(self.values, some.page(read_by(self.values)))
+        values = evaluator.values_of(self.values, some.page(read_by(self.values)), some)
         row = pa.StructArray.from_arrays(values, fields=list(kind))
         places = np.full(rows.count, NO_ROW)
         places[changed] = np.arange(len(changed))

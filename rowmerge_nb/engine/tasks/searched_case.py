@@ -106,7 +106,8 @@ class PageCase:
         for branch in self.branches:
             fired = branch.reached(rows, left)
             if branch.condition is not None and len(fired):
-                fired = fired[evaluator.rows_where(branch.condition, rows.picked(fired).page(sorted(branch.condition.reads)))]
+                asked = rows.picked(fired)
+                fired = fired[evaluator.rows_where(branch.condition, asked.page(sorted(branch.condition.reads)), asked)]
             found.append((branch, fired))
             left = np.setdiff1d(left, fired, assume_unique=True)
         return [*found, (self.otherwise, left)]
@@ -114,7 +115,7 @@ class PageCase:
 
 def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> list[pa.Array]:
     """Compute the columns of the rows that a branch takes, and have them checked."""
-    values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)))
+    values = evaluator.values_of(branch.values, rows.page(read_by(branch.values)), rows)
     if branch.checks:
         evaluator.values_of(branch.checks, pa.RecordBatch.from_arrays(values, names=[column.name for column in branch.values]))
     return values
