@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
-    from rowmerge_nb.trace.trace import AskedRows
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Engine", "TableInfo"]
 
@@ -333,7 +333,7 @@ class Engine:
         """
         return self._runner.run_script(sql, self.options.changed(**options), partial(self._again, options=options))
 
-    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> AskedRows:
+    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> Trace:
         """Look at the rows of a statement as it had them, see `StatementRunner.look`."""
         return self._runner.look(sql, options, versions, look)
 

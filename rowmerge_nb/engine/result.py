@@ -100,7 +100,7 @@ class Result:
 
     @property
     def version_before(self) -> int | str | None:
-        """The version of the target that the statement was made from; None where the store keeps none, or the table had none yet."""
+        """The version of the target that the statement was made from, of Hive the last write id; None where the store keeps none, or the table had none yet."""
         return self.trace.version_before
 
     @property

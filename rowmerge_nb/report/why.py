@@ -58,14 +58,18 @@ class Why(ShownSequence[Journey]):
             check_columns(values, sides)
         everyone = (*known, *(untouched_journeys(trace) if number is None else ()))
         found = _alike(everyone, number, values)
+        # Of target rows without a partner the trace of a small MERGE has those of stores that keep versions.
+        lacking = not found and number is None and trace.kind == "MERGE" and trace.untouched is None
         complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
         if complete or ask is None:
             if not everyone:
                 told_journeys(trace)
             # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
             found = found or _alike(everyone, number, values, padded=True)
+            if not found and lacking and ask is not None:
+                found = _untouched_elsewhere(lambda: ask(row, source_row, columns))
             if not found:
-                raise _none_is_like(plural(len(known), "row"), in_words(number, values))
+                raise _none_is_like(trace, plural(len(known), "row"), in_words(number, values))
             return cls(found, joined=trace.kind == "MERGE")
         return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), found)
 
@@ -78,9 +82,9 @@ class Why(ShownSequence[Journey]):
             if found and error.code == "NOT_SUPPORTED":
                 return cls(found, joined=trace.kind == "MERGE", more=True)
             raise
-        rows = asked_journeys(asked)
+        rows = (*asked_journeys(asked), *untouched_journeys(asked))
         if not rows:
-            raise _none_is_like(plural(trace.joined, "row") if trace.joined is not None else "rows", words)
+            raise _none_is_like(trace, plural(trace.joined, "row") if trace.joined is not None else "rows", words)
         return cls(rows, joined=trace.kind == "MERGE", more=asked.asked is not None and asked.asked.more)
 
     @property
@@ -106,11 +110,26 @@ def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any
     return [one for one in numbered if any_has_values((one.source, one.target), values, padded=padded)]
 
 
+def _untouched_elsewhere(ask: Callable[[], Trace]) -> list[Journey]:
+    """Look target rows up that the trace does not have; none where nobody knows them."""
+    try:
+        return list(untouched_journeys(ask()))
+    except RowMergeError as error:
+        if error.code == "NOT_SUPPORTED":
+            return []
+        raise
+
+
 def _same_row(one: Journey, other: Journey) -> bool:
     return (one.source_row, one.source, one.target) == (other.source_row, other.source, other.target)
 
 
-def _none_is_like(rows: str, words: str) -> RowMergeError:
+def _none_is_like(trace: Trace, rows: str, words: str) -> RowMergeError:
     msg = f"None of the {rows} that took part is {words}"
-    hint = "Target rows that no row of the source matches are not among them where the table is large, nor those that WHERE has not chosen."
+    hint = "Rows that WHERE has not chosen are not among them."
+    if trace.kind == "MERGE":
+        hint = (
+            "Values are compared as they are, and rows of the source are counted from 0. Target rows that no row of the source matches are "
+            "among them where the store keeps versions."
+        )
     return RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)

@@ -188,13 +188,16 @@ class ConnectorMetadata(ABC):
         raise ConnectorError(msg, hint="Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were.")
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows."""
+        """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows.
+
+        A store that keeps no versions may give one that `get_former_table_handle` finds as long as nobody has cleaned up.
+        """
         return None
 
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Give a handle for the table as it was, for an audit: what is read need not be there for long.
+        """Give a handle for the table as it was, for an audit or a question about a statement's rows: what is read need not be there for long.
 
         By default what `get_versioned_table_handle` gives. A store that keeps no versions, and yet finds a former state as long as nobody has
         cleaned up, gives that here.

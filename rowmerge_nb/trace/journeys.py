@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -265,14 +266,27 @@ def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]
     found = journeys_of(trace, limit)
     if found:
         return found
-    msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
-    hint = "Run a MERGE, UPDATE or DELETE with trace='full'."
-    if trace.joined == 0:
-        msg, hint = (
-            f"This {trace.kind} had no rows to do anything about",
-            "Look at the source, and at the conditions that choose its rows.",
-        )
+    msg, hint = _why_none(trace)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+
+
+def _why_none(trace: Trace) -> tuple[str, str]:
+    """Say why a trace has no journeys, and what helps."""
+    if trace.kind not in ROW_CHANGES:
+        return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
+    if trace.error is not None:
+        msg = f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
+        return msg, "The error tells which row it is about, where that is known; run the statement again when that is mended."
+    if trace.state is StatementState.PLANNED:
+        return (
+            f"This {trace.kind} was planned and not begun, so no rows were joined",
+            "rehearse=True runs it, and changes nothing.",
+        )
+    if trace.joined == 0:
+        msg = f"This {trace.kind} had no rows to do anything about"
+        return msg, "Look at the source, and at the conditions that choose its rows."
+    msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
+    return msg, "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some rows."
 
 
 def _rows_of(pages: PageSample, order: list[int]) -> PageSample:

@@ -32,7 +32,7 @@ from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
-from rowmerge_nb.spi.handles import PointerType, own
+from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
-        ConnectorTableVersion,
         SchemaTableName,
     )
 
@@ -99,6 +98,15 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
                 None if table is None else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._begun(session)))
             )
         return known[name]
+
+    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+        """Give the last write id that a reader sees; None while others are open, which may be committed by the time that it is asked for."""
+        known = hive_table(table_handle).snapshot.write_ids
+        if known.open:
+            return None
+        return ConnectorTableVersion(
+            next(number for number in range(known.high_watermark, -1, -1) if number not in known.aborted)
+        )
 
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion

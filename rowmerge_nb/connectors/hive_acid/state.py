@@ -118,7 +118,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
 
     Raises:
         ConnectorError: HIVE_FILE_NOT_FOUND if the folder is gone; HIVE_INVALID_BUCKET_FILES if it holds a file that is no bucket;
-            HIVE_BAD_DATA if it has bases and none of them may be seen.
+            HIVE_BAD_DATA if it has bases and none of them may be seen, or a delta of which a part may.
     """
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
@@ -138,7 +138,8 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
             originals.append(entry)
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)
     above = base.highest if base is not None else 0
-    chosen = visible_deltas([d for d in directories if d.kind != "base" and d.highest > above], valid)
+    deltas = _whole(folder, [d for d in directories if d.kind != "base" and d.highest > above], valid)
+    chosen = visible_deltas(deltas, valid)
     return AcidState(
         base,
         tuple(d for d in chosen if d.kind == "delta"),
@@ -187,6 +188,21 @@ def data_files(folder: Path) -> list[Path]:
 def _refuse(entry: Path, wrong: str) -> NoReturn:
     msg = f"'{entry}' should hold rows of a Hive table, and {wrong}"
     raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Bring the file back; if it never held rows, remove it.")
+
+
+def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
+    """Leave out deltas in which a compaction has put together what may be read and what came after it: what they replace is read."""
+
+    def is_whole(delta: AcidDirectory) -> bool:
+        return not delta.lowest <= valid.high_watermark < delta.highest
+
+    whole = list(filter(is_whole, deltas))
+    for delta in deltas:
+        replaced = (one.kind == delta.kind and delta.lowest <= one.highest <= valid.high_watermark for one in whole)
+        if not is_whole(delta) and not any(replaced):
+            msg = f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well"
+            raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="A compaction has put it together; read the table as it is now.")
+    return whole
 
 
 def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) -> AcidDirectory | None:

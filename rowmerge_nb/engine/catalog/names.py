@@ -95,15 +95,17 @@ class StatementTables:
         self, written: tuple[str, ...], key: tuple[str, ...], version: ConnectorTableVersion | None
     ) -> TableBinding | None:
         named = self._completed(key)
-        version = version or self._versions.get(named)
+        former = self._versions.get(named) if version is None else None
         # A copy has no past: what the statement asks of it is in the table itself.
-        catalog, schema, table = self._copies.get(named, named) if version is None else named
+        catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
         if schema == INFORMATION_SCHEMA:
             return self._information(written, named, version) if table in TABLES else None
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
-        if version is None:
+        if former is not None:
+            version, handle = former, metadata.get_former_table_handle(session, name, former)
+        elif version is None:
             handle = metadata.get_table_handle(session, name)
         else:
             handle = metadata.get_versioned_table_handle(session, name, version)

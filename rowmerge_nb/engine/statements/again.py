@@ -14,7 +14,7 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
-from rowmerge_nb.engine.statements.asked import wanted_by_values, wanted_rows
+from rowmerge_nb.engine.statements.asked import untouched_rows, wanted_by_values, wanted_rows
 from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.names import quoted
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.edits import Edits
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
-    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
 __all__ = ["LEFT_OUT", "Again", "with_copy"]
 
@@ -160,7 +160,9 @@ class Again:
         return result
 
     def asked(self, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Trace:
-        """Look joined rows up that the trace does not carry: one job on the target as it was, and on sources as they are now.
+        """Look rows up that the trace does not carry: one job on the target as it was, and on sources as they are now.
+
+        Target rows of a MERGE that no source row matches take another job where values are asked for that they may have.
 
         Args:
             row: the number of the row in the source, values by columns of either side, or None.
@@ -168,26 +170,29 @@ class Again:
             columns: values of columns of either side.
 
         Returns:
-            The trace with those rows as the ones that were asked for.
+            The trace with those rows as the ones that were asked for, and as target rows that were not joined those that have these values.
 
         Raises:
             RowMergeError: NOT_SUPPORTED where the target's rows are not known any more; INVALID_ARGUMENTS for columns that there are not.
         """
         options = self.engine.options.changed(**{name: value for name, value in self.options.items() if name not in LEFT_OUT})
 
-        def look(run: Any, conditions: RowConditions) -> AskedRows:
+        def look(run: Any, conditions: RowConditions) -> Trace:
             wanted = wanted_by_values(conditions, row, source_row, columns)
             planned = run.planned()
-            return wanted_rows(run, planned, run.context(planned), wanted)
+            context = run.context(planned)
+            found = wanted_rows(run, planned, context, wanted)
+            untouched = None if found.problem else untouched_rows(run, planned, context, wanted)
+            return replace(self.trace, asked=found, untouched=untouched)
 
         try:
             found = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), look)
         except ConnectorError as error:
             msg = f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}"
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=NEXT_STEP) from error
-        if found.problem:
-            raise RowMergeError(found.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
-        return replace(self.trace, asked=found)
+        if found.asked is not None and found.asked.problem:
+            raise RowMergeError(found.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
+        return found
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
         """Give the version of the target that the statement had; none where its rows are still the present ones."""

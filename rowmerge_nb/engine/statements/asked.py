@@ -10,11 +10,15 @@ import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
-from rowmerge_nb.engine.spark.lowering import input_rows
+from rowmerge_nb.engine.spark.lowering import input_rows, lower
 from rowmerge_nb.engine.spark.passes import merge_pass
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import with_truths
+from rowmerge_nb.engine.statements.untouched import whole_scan
+from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
@@ -23,8 +27,10 @@ from rowmerge_nb.plan.rules import chain, join_of, read_views, rewritten
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.analyzer.row_conditions import names_of_sides
+from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.sql.typed.expressions import quote
+from rowmerge_nb.sql.typed.expressions import has_subquery, quote
+from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.picking import check_columns, in_words, picked
 from rowmerge_nb.trace.trace import AskedRows
 
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["Wanted", "explain_rows", "wanted_by_condition", "wanted_by_values", "wanted_rows"]
+__all__ = ["Wanted", "explain_rows", "untouched_rows", "wanted_by_condition", "wanted_by_values", "wanted_rows"]
 
 MOST_ROWS: Final = 30
 """So many rows are told at most."""
@@ -57,12 +63,14 @@ class Wanted:
         predicate: it must be true of a row; None for any.
         source_row: the number of its source row; None for any.
         possible: there can be such a row.
+        of_target: what must be true of a target row without a partner; None where none is asked for.
     """
 
     words: str
     predicate: Typed | None = None
     source_row: int | None = None
     possible: bool = True
+    of_target: Typed | None = None
 
 
 def wanted_by_condition(conditions: RowConditions, text: str) -> Wanted:
@@ -87,7 +95,8 @@ def wanted_by_values(conditions: RowConditions, row: Any, source_row: Any, colum
     joined, full = isinstance(conditions.analysis, MergeAnalysis), any(clause.by_source for clause in conditions.analysis.clauses)
     marks = (PRESENT if joined else "", SOURCE_PRESENT if full else "")
     like = conditions.like(values, marks) if values else None
-    return Wanted(in_words(number, values), like, number, possible=like is not None or not values)
+    of_target = conditions.like(values, ("",)) if values and joined and number is None else None
+    return Wanted(in_words(number, values), like, number, possible=like is not None or not values, of_target=of_target)
 
 
 def explain_rows(run: MergeRun | UpdateDeleteRun, planned: Planned, answer: Answer) -> None:
@@ -141,6 +150,34 @@ def wanted_rows(run: MergeRun | UpdateDeleteRun, planned: Planned, context: Lowe
     if pages is not None:
         pages = with_truths(pages, run.analysis, shown.target, shown.source)
     return AskedRows(wanted.words, pages, more)
+
+
+def untouched_rows(
+    run: MergeRun | UpdateDeleteRun, planned: Planned, context: LoweringContext, wanted: Wanted
+) -> pa.RecordBatch | None:
+    """Give the target rows of a MERGE that are asked for and have no partner; None where they are not asked for, or stand among the joined ones.
+
+    Args:
+        run: the statement's run.
+        planned: its plan.
+        context: with which that is lowered.
+        wanted: which rows.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    join = join_of(planned.whole())
+    if wanted.of_target is None or join is None or join.type is JoinType.FULL or has_subquery(join.predicate):
+        return None
+    scan = whole_scan(run, planned)
+    chosen = Filter(id="asked", outputs=scan.outputs, source=scan, predicate=wanted.of_target, text=wanted.words)
+    with interrupts_afterwards(), room():
+        run.transaction.scans.make_views(run.analysis.bindings, read_views(chosen) | read_views(join.right))
+        rows = lower(chosen, context).join(lower(join.right, context), F.expr(print_spark(join.predicate)), "left_anti")
+        rows = rows.select(*(quote(field.symbol) for field in run.analysis.target_fields)).limit(MOST_ROWS)
+    table = run.collect(context.spark, rows, context.partitions)
+    columns = run.analysis.target.columns
+    arrays = [conform(found.combine_chunks(), column.type.arrow) for found, column in zip(table.columns, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
 
 def _read(

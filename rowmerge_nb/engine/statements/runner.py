@@ -76,9 +76,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.parameters import Filled
     from rowmerge_nb.sql.tree.statements import Identifier
     from rowmerge_nb.sql.typed.expressions import Origin
-    from rowmerge_nb.trace.trace import AskedRows
 
-    Looking = Callable[[StatementRun, RowConditions], AskedRows]
+    Looking = Callable[[StatementRun, RowConditions], Trace]
 
 __all__ = ["StatementRunner"]
 
@@ -317,9 +316,7 @@ class StatementRunner:
             _complete(error, text)
             raise
 
-    def look(
-        self, text: str, options: Options, versions: Mapping[QualifiedName, ConnectorTableVersion], look: Looking
-    ) -> AskedRows:
+    def look(self, text: str, options: Options, versions: Mapping[QualifiedName, ConnectorTableVersion], look: Looking) -> Trace:
         """Plan a MERGE, UPDATE or DELETE once more on tables as they were, and look at its rows; nothing is begun, and all is rolled back.
 
         Args:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.row_change import Answer, Planned
     from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
 
-__all__ = ["note_untouched"]
+__all__ = ["note_untouched", "whole_scan"]
 
 MOST_READ: Final = 1_000
 """Larger tables are not read once more for it."""
@@ -52,23 +52,27 @@ def _untouched(run: MergeRun | UpdateDeleteRun, planned: Planned, answer: Answer
     if answer.account.joined and (pages is None or not pages.complete):
         return None
     joined = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
-    columns = tuple(ColumnHandle(column.name, column.type) for column in target.columns)
     names = [column.name for column in target.columns]
     if len(joined) >= rows:
-        return pa.RecordBatch.from_arrays([pa.nulls(0, column.type.arrow) for column in columns], names=names)
-    row_id = Symbol(ROW_ID, planned.facts.row_id.type)
-    fields = tuple(Symbol(field.symbol, field.type) for field in run.analysis.target_fields)
-    node = TableScan(
-        id="untouched", outputs=(*fields, row_id), table=target, columns=(*columns, planned.facts.row_id), row_id=row_id
-    )
-    scan = run.transaction.scans.page_scan(node)
+        return pa.RecordBatch.from_arrays([pa.nulls(0, column.type.arrow) for column in target.columns], names=names)
+    scan = run.transaction.scans.page_scan(whole_scan(run, planned))
     assert scan is not None
     read = pa.Table.from_batches(list(scan.read(range(len(scan.splits)))), schema=scan.schema).combine_chunks()
     # A store that gives other rows now, or other ids, is not asked what it does not know.
-    at = [repr(value) for value in python_values(read.column(len(fields)))]
+    at = [repr(value) for value in python_values(read.column(len(names)))]
     left = [index for index, value in enumerate(at) if value not in joined]
     if len(at) != rows or len(left) != rows - len(joined):
         return None
-    taken = read.select(range(len(fields))).take(pa.array(left[:MOST_ROWS], pa.int64())).combine_chunks()
+    taken = read.select(range(len(names))).take(pa.array(left[:MOST_ROWS], pa.int64())).combine_chunks()
     arrays = [column.combine_chunks() for column in taken.columns]
     return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def whole_scan(run: MergeRun | UpdateDeleteRun, planned: Planned) -> TableScan:
+    """Give a scan of all columns of the target, and last its row id."""
+    target, row_id = run.analysis.target, Symbol(ROW_ID, planned.facts.row_id.type)
+    columns = tuple(ColumnHandle(column.name, column.type) for column in target.columns)
+    fields = tuple(Symbol(field.symbol, field.type) for field in run.analysis.target_fields)
+    return TableScan(
+        id="untouched", outputs=(*fields, row_id), table=target, columns=(*columns, planned.facts.row_id), row_id=row_id
+    )

@@ -56,19 +56,20 @@ class RowConditions:
         fields += [_scoped(f, f.name, f.relation) for f in _source(self.analysis)]
         return self._read(text, tuple(fields))
 
-    def like(self, columns: Mapping[str, Any], marks: tuple[str, str]) -> Typed | None:
+    def like(self, columns: Mapping[str, Any], marks: Sequence[str]) -> Typed | None:
         """Give the condition that one of both sides has all these values; None where neither can.
 
         Args:
             columns: the values, by columns of either side. Each is compared as its column's type compares it, texts with other types by
                 the text that these have in SQL.
             marks: of the target and of the source the symbol that is NULL where a joined row has no such side; ``""`` where each has one.
+                That of the target alone asks for target rows.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.
         """
         sides = []
-        for side, mark in zip((self.analysis.target_fields, _source(self.analysis)), marks, strict=True):
+        for side, mark in zip((self.analysis.target_fields, _source(self.analysis)), marks, strict=False):
             named = {(f.name or f.symbol).lower(): f for f in side}
             if all(name.lower() in named for name in columns):
                 sides.append(([(named[name.lower()], value) for name, value in columns.items()], mark))

@@ -12,6 +12,7 @@ import pytest
 from rowmerge_nb import Engine, Result, RowMergeError, load_trace, save_trace
 from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
 from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
 from rowmerge_nb.engine.statements import asked
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import asked_journeys, journeys_of
@@ -43,7 +44,7 @@ def filled(engine: Engine, catalog: str = "memory") -> str:
     return table
 
 
-@pytest.mark.parametrize("catalog", ["memory", "ice"])
+@pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
 @pytest.mark.parametrize("options", [{}, BY_SPARK], ids=["in tasks", "by Spark"])
 def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(engine: Engine, catalog: str, options: Any) -> None:
     table = filled(engine, catalog)
@@ -93,7 +94,7 @@ def test_updates_and_deletes_tell_of_rows_that_where_has_chosen(engine: Engine) 
     assert [row.made for row in update.why(id=2)] == [{"id": 2, "n": 6, "s": None}]
     delete = engine.run(f"DELETE FROM {table} WHERE id = 3", trace="off")
     assert str(delete.why(s="c")).splitlines()[1] == "  WHERE is true: id = 3 (target.id = 3)."
-    with pytest.raises(RowMergeError, match=r"None of the 1 row that took part is id = 1.* those that WHERE has not chosen"):
+    with pytest.raises(RowMergeError, match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not chosen"):
         delete.why(id=1)
 
 
@@ -112,14 +113,55 @@ def test_rows_of_no_source_are_found_too(engine: Engine) -> None:
     assert [row.target["id"] for row in result.why(s=None) if row.target] == [2]
 
 
-def test_a_store_without_versions_says_to_ask_with_the_run(engine: Engine) -> None:
+@pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
+@pytest.mark.parametrize("on", ["t.id = q.id", "lower(t.s) = lower(q.s)", "t.id = q.id AND t.n > q.m"])
+def test_target_rows_that_no_source_row_matches_are_found_as_they_were(engine: Engine, catalog: str, on: str) -> None:
+    table = filled(engine, catalog)
+    merge = f"MERGE INTO {table} t USING (VALUES (1, -1, 'A'), (3, 1, 'C')) AS q (id, m, s) ON {on} WHEN MATCHED THEN UPDATE SET n = 0"
+    result = engine.run(merge, trace="off")
+    engine.run(f"UPDATE {table} SET n = 77")
+    assert str(result.why(s="z")).splitlines() == [
+        "Target row (9, 9, z): no clause fired",
+        "  No row of the source has it for a partner.",
+        "  No clause fires, so the row does nothing.",
+    ]
+    # One that is joined is told as such, once.
+    assert [(row.source_row, row.join) for row in result.why(id=3)] == [(1, "matched")]
+    with pytest.raises(RowMergeError, match="None of the 2 rows that took part is s = 'y'"):
+        result.why(s="y")
+
+
+def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_with_them(engine: Engine) -> None:
     table = filled(engine, "hive")
+    engine.run(f"DELETE FROM {table} WHERE id = 9")
     result = engine.run(MERGE.format(table=table), trace="off")
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: Connector 'hive' does not keep the version") as caught:
+    assert (result.version_before, result.version_after) == (2, None)
+    engine.run(f"UPDATE {table} SET n = 77")
+
+    def told() -> list[Any]:
+        return [row.target["n"] for row in result.why(id=3) if row.target]
+
+    assert told() == [7]
+    engine.run("CALL hive.system.compact('default', 't', 'minor')")
+    assert told() == [7]
+    engine.run("CALL hive.system.remove_obsolete('default', 't')")
+    with pytest.raises(
+        RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more: Not enough history"
+    ) as caught:
+        told()
+    assert "--why" in (caught.value.hint or "")
+
+
+def test_a_store_without_versions_says_to_ask_with_the_run(engine: Engine, tmp_path: Path) -> None:
+    engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
+    engine.run("CREATE TABLE lite.main.t (id bigint, n bigint, s varchar) WITH (primary_key = ARRAY['id'])")
+    engine.run("INSERT INTO lite.main.t VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c'), (9, 9, 'z')")
+    rehearsed = engine.run(MERGE.format(table="lite.main.t"), trace="off", rehearse=True)
+    assert [row.source_row for row in rehearsed.why(id=1)] == [0]
+    result = engine.run(MERGE.format(table="lite.main.t"), trace="off")
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: Connector 'sqlite' does not keep the version") as caught:
         result.why(id=1)
     assert "--why" in (caught.value.hint or "")
-    rehearsed = engine.run(MERGE.format(table=table), trace="off", rehearse=True)
-    assert [row.source_row for row in rehearsed.why(id=1)] == [0]
 
 
 def test_a_version_that_is_not_kept_any_more_says_to_ask_with_the_run(engine: Engine) -> None:

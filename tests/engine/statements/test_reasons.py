@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,25 @@ def test_who_asks_for_a_row_that_is_not_there_is_told_what_there_is(engine: Engi
         assert raised.value.code == "INVALID_ARGUMENTS"
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
         engine.run("SELECT 1").why()
+
+
+def test_where_there_are_no_journeys_it_is_said_why_and_what_helps(engine: Engine) -> None:
+    engine.run("CREATE TABLE quotients (n bigint)")
+    engine.run("INSERT INTO quotients VALUES 0")
+    with pytest.raises(RowMergeError) as failed:
+        engine.run("UPDATE quotients SET n = 1 / n")
+    planned = engine.run("UPDATE quotients SET n = 1", dry_run=True)
+    for result, said in (
+        (failed.value.result, "This UPDATE failed (DIVISION_BY_ZERO) before its rows were handed back"),
+        (planned, "This UPDATE was planned and not begun, so no rows were joined. rehearse=True runs it"),
+        (engine.run("DELETE FROM quotients WHERE n = 5"), "This DELETE had no rows to do anything about"),
+        (engine.run("SELECT 1"), "A trace of SELECT has no joined rows. Ask it of a MERGE, UPDATE or DELETE"),
+        (engine.run("UPDATE quotients SET n = 1", trace="off"), "Run it with trace='full', or with why="),
+    ):
+        assert result is not None
+        with pytest.raises(RowMergeError, match=re.escape(said)) as raised:
+            result.why()
+        assert raised.value.code == "NOT_SUPPORTED"
 
 
 def test_names_and_values_with_markup_are_text(engine: Engine) -> None:

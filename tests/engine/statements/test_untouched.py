@@ -71,8 +71,9 @@ def test_nothing_is_told_of_large_tables_nor_of_stores_without_versions_nor_wher
     assert rows(engine, MERGE.format(table)) is None
 
 
-def test_who_asks_for_one_is_told_that_it_has_no_partner(engine: Engine) -> None:
-    result = engine.run(MERGE.format(filled(engine, "memory")))
+@pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
+def test_who_asks_for_one_is_told_that_it_has_no_partner(engine: Engine, catalog: str) -> None:
+    result = engine.run(MERGE.format(filled(engine, catalog)))
     assert str(result.why(s="b")).split("\n\n")[0].splitlines() == [
         "Target row (2, b): no clause fired",
         "  No row of the source has it for a partner.",
