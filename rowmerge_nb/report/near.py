@@ -148,7 +148,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.kind == "MERGE" and trace.unmatched == 0 and trace.joined:
         return NearKeys(source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0))
     if trace.kind != "MERGE":
-        msg, hint = f"A {trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
+        msg, hint = f"{trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
     else:
         msg, hint = "It was not looked for the nearest keys of this MERGE", "Run it with near=True, or --near in a cell."
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)

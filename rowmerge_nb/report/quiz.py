@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.reasons import because_of, gist_of
-from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.report.words.values import cell, visible, with_ends
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
 from rowmerge_nb.words import plural
@@ -140,16 +140,16 @@ class Quiz(ShownSequence[Question]):
         return "\n\n".join(blocks)
 
     def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
-        """Give the cells of a notebook (nbformat 4): each question, and a cell in which it is answered.
+        """Give the cells of a notebook (nbformat 4, as from 4.5 on with ids): each question, and a cell in which it is answered.
 
         Args:
             name: the variable that holds the quiz in that notebook.
         """
         found: list[dict[str, Any]] = []
         for number, question in enumerate(self, 1):
-            found.append({"cell_type": "markdown", "metadata": {}, "source": _asked(number, question)})
+            asked = {"cell_type": "markdown", "id": f"question-{number}", "metadata": {}, "source": _asked(number, question)}
             code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-            found.append({**code, "source": f'{name}.check({number}, "a")'})
+            found += [asked, {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'}]
         return found
 
     def __str__(self) -> str:
@@ -203,7 +203,7 @@ def _row(journey: Journey) -> str:
 
 
 def _values(side: Mapping[str, Any]) -> str:
-    return _code("(" + ", ".join(cell(value).text for value in side.values()) + ")")
+    return _code("(" + ", ".join(cell(with_ends(value)).text for value in side.values()) + ")")
 
 
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
@@ -250,7 +250,9 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
         other = _OTHER[trace.paradigm]
         answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
         because = "It deletes the old row and inserts the new one." if answer == "2" else "An update stays one row."
-        yield Question("paradigm", f"How many would it be for {row} under {other}?", ("0", "1", "2"), answer, because)
+        yield Question(
+            "paradigm", f"How many rows would leave transform_page for {row} under {other}?", ("0", "1", "2"), answer, because
+        )
     writers = sorted({writer.writer for writer in trace.writers})
     if len(writers) > 1 and len(journey.becomes) == 1 and journey.writers[0] >= 0:
         choices = tuple(f"writer {number}" for number in writers)

@@ -130,7 +130,7 @@ class NearKeys:
         terms: the parts of ON.
         source: the source's rows, and ``target`` the target's; None where they were not looked at.
         problem: a sentence why they were not; ``""`` if they were.
-        letters: keys that differ by one letter were looked for.
+        letters: keys that differ by one letter were looked for, or there can be none, since no key is a text.
     """
 
     terms: tuple[NearTerm, ...] = ()

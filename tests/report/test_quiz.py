@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import nbformat
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
@@ -79,7 +80,19 @@ def test_it_is_markdown_and_cells(result: Result) -> None:
     cells = quiz.cells("q")
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code"] * 2
     assert cells[1]["source"] == 'q.check(1, "a")'
+    nbformat.validate(nbformat.v4.new_notebook(cells=[nbformat.from_dict(cell) for cell in cells]))
     assert set(quiz._repr_mimebundle_()) == {"text/plain", "text/markdown"}
+
+
+def test_each_question_is_understood_alone_and_blanks_are_seen(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES ('Eve ', 1)) AS v (name, n)")
+    quiz = engine.run(
+        "MERGE INTO t USING (VALUES ('Eve ')) AS s (name) ON t.name = s.name WHEN MATCHED THEN UPDATE SET n = 2"
+    ).quiz(99)
+    texts = {question.topic: question.text for question in quiz}
+    assert texts["paradigm"].startswith("How many rows would leave transform_page for the source row `(Eve\N{OPEN BOX})`")
+    assert all("(Eve\N{OPEN BOX}" in text for text in texts.values())
 
 
 def test_names_and_values_with_markup_are_text(spark: Any) -> None:

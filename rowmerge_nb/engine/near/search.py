@@ -141,7 +141,7 @@ class _Search:
                 alike += self._with_answers(self._one_letter(place, free))
         source, target = (self._nearest(side, alike, free[side]) for side in self.sides)
         sides = self._told("s", "t", free, source), self._told("t", "s", free, target)
-        return NearKeys(self.on.terms, *sides, letters=letters)
+        return NearKeys(self.on.terms, *sides, letters=letters or not self.texts)
 
     def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
         """Give of each row of a side that has no partner the nearest pair, in the order of the rows."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rowmerge_nb.engine.near import search
 from rowmerge_nb.engine.near.on import Condition, Key, On, UnreadableError
 from rowmerge_nb.engine.near.search import SideRows, near_keys
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, VARCHAR, Type, parse_type
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, Type, parse_type
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearTerm
@@ -205,6 +205,8 @@ def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(monkeypatch: p
     assert near.source is not None
     assert not near.letters
     assert near.source.told[0].nearest is None
+    # Numbers have no letters, so nothing was left out.
+    assert looked_for([1], [2], INTEGER).letters
 
 
 def test_the_first_rows_are_told_those_with_a_near_key_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
