@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
 
@@ -27,7 +28,7 @@ __all__ = [
     "result_bundle",
     "show",
     "show_all",
-    "show_object",
+    "show_beneath_report",
     "text_bundle",
     "without_traceback",
 ]
@@ -43,11 +44,13 @@ def show(bundle: Bundle) -> None:
     display(bundle, raw=True)  # type: ignore[no-untyped-call]
 
 
-def show_object(shown: object) -> None:
-    """Show what knows by itself how it is shown, such as a widget, as an output of the running cell."""
+def show_beneath_report(explorer: Explorer) -> None:
+    """Show an explorer as an output of the running cell; where a front end has no widgets, the report that stands above is not shown once more."""
     from IPython.display import display
 
-    display(shown)  # type: ignore[no-untyped-call]
+    data, metadata = explorer._repr_mimebundle_()
+    told = text_bundle("The explorer stands here in front ends that have widgets, once the notebook is trusted.")
+    display({**data, **told}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:

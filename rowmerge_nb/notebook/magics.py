@@ -25,7 +25,7 @@ from rowmerge_nb.notebook.display import (
     result_bundle,
     show,
     show_all,
-    show_object,
+    show_beneath_report,
     text_bundle,
     without_traceback,
 )
@@ -323,7 +323,7 @@ def _explore(result: Any) -> None:
     if result.trace.kind not in ROW_CHANGES:
         return
     try:
-        show_object(result.explore())
+        show_beneath_report(result.explore())
     except RowMergeError as error:
         show(text_bundle(f"No explorer: {error.message}. {error.hint or ''}".strip()))
 

@@ -463,6 +463,18 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
     assert "trace='full'" in cell.text
 
 
+def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from tests.report.traces import Setup, merge_trace
+
+    monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
+    report, explorer = notebook.run("%%merge --explore\nMERGE INTO t").outputs
+    assert "Row journeys" in report["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in explorer
+    assert explorer["text/plain"] == "The explorer stands here in front ends that have widgets, once the notebook is trusted."
+    assert len(explorer["text/html"]) < 500
+
+
 def test_a_rehearsal_is_asked_of_the_engine(notebook):
     notebook.run("%%merge --rehearse\nMERGE INTO t")
     assert notebook.engine.asked[-1][1]["rehearse"] is True
