@@ -20,12 +20,13 @@ from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.plan.nodes import Symbol, TableScan
+from rowmerge_nb.plan.nodes import Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.trace.near import NearKeys
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,8 +132,9 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
     if not source.deterministic:
         msg = "The source may have other rows each time it is read, so that those of the statement are not known"
         raise UnreadableError(msg)
-    if isinstance(join.right, TableScan) and not is_spark_frame(join.right.table.dataframe):
-        node = join.right
+    # In a FULL join a Project above the scan marks the rows of the source.
+    node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right
+    if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
         columns = dict(zip((symbol.name for symbol in node.outputs), node.columns, strict=True))
         rows, numbers = _scanned(
             run,

@@ -166,7 +166,7 @@ def test_rows_that_are_not_there_are_an_error_with_a_next_step(engine: Engine, a
 
 
 def test_other_statements_and_those_that_were_not_looked_at_say_so(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: A DELETE has no source"):
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: DELETE has no source"):
         engine.run("DELETE FROM t WHERE v > 5", rehearse=True).near()
     merge = f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}"
     with pytest.raises(RowMergeError, match=r"NOT_SUPPORTED: .* near=True"):
@@ -244,6 +244,13 @@ def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
         result = engine.run(merge.format(source), namespace={"rows": rows}, rehearse=True, near=True)
         assert counted in str(result.near())
         assert "near" in result.trace.seconds
+    full = f"{merge.format('rows')} WHEN NOT MATCHED BY SOURCE AND t.v < 0 THEN DELETE"
+    result = engine.run(full, namespace={"rows": rows}, rehearse=True, near=True, dialect="extended")
+    assert counted in str(result.near())
+    assert (
+        str(result.near(source_row=1))
+        == "Source row 1 ('Name11001 ') would match target row 'Name11001' without trailing blanks."
+    )
     result = engine.run(merge.format("rows"), namespace={"rows": spark.createDataFrame(rows)}, rehearse=True, near=True)
     assert "may have other rows each time" in str(result.near())
     bounded = engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True, near=5_000)
