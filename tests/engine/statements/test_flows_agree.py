@@ -109,7 +109,8 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
     assert (caught.value.line, caught.value.column) == (2, 24)
     wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
     assert (
-        caught.value.hint == f"It happened in the value for column 'b' of clause 0. The first such row has target.b = 6. {wider}"
+        caught.value.hint
+        == f"It happened in the value for column 'b' of clause 0. The first such row has source.k = 5, target.b = 6. {wider}"
     )
 
 

@@ -103,7 +103,7 @@ def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spar
         made.run(UPSERT + "RETURNING t.id, 1 / s.v AS x")
     error = caught.value
     assert (error.code, error.line, error.column) == ("DIVISION_BY_ZERO", 1, len(UPSERT) + len("RETURNING t.id, ") + 1)
-    row = "The first such row has source.v = 0."
+    row = "The first such row has source.id = 3, source.v = 0."
     assert error.hint == f"It happened in RETURNING. {row} NULLIF(divisor, 0) makes the quotient NULL instead."
     assert made.table("t").equals(TARGET)
     assert error.result.table is None
