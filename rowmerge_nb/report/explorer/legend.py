@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
-from rowmerge_nb.report.model.repeated import repeated_matches
+from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.words import MINUS, code_parts, join
@@ -38,18 +38,12 @@ _ONE_ROW: Final = (
 )
 
 
-_EXPRESSIONS: Final = (
-    " Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
-    "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."
-)
-
-
 def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
     in_place = trace.paradigm != DELETE_AND_INSERT
     if rules := repeated_matches(trace):
-        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + _EXPRESSIONS
+        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
     return told

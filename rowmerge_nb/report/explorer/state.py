@@ -15,12 +15,12 @@ from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementSta
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
-from rowmerge_nb.report.explorer.places import place_sentence, placed_rows
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.placing import passage
+from rowmerge_nb.report.model.places import place_sentence, placed_rows
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
