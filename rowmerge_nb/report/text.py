@@ -376,7 +376,9 @@ def _near(report: Report) -> list[str]:
     if report.near is None:
         return []
     return [
-        line for sentence in report.near.sentences for line in textwrap.wrap(f"Near miss: {sentence}", WIDTH, subsequent_indent="  ")
+        line
+        for sentence in report.near.sentences
+        for line in textwrap.wrap(f"Near miss: {sentence}", WIDTH, subsequent_indent="  ")
     ]
 
 

@@ -19,8 +19,8 @@ from rowmerge_nb.report.explorer.stations import distinct_station, finish_statio
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
-from rowmerge_nb.report.model.placing import passage
 from rowmerge_nb.report.model.places import place_sentence, placed_rows
+from rowmerge_nb.report.model.placing import passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of

@@ -120,7 +120,9 @@ def _examples(trace: Trace) -> Iterator[Example]:
         yield _example(trace, f"{row}, twice", (first, first))
         other = next((clause for clause in changing if clause is not first), None)
         if other is not None:
-            yield _example(trace, f"{row}, and another one for the same target row, which takes clause {other.number}", (first, other))
+            yield _example(
+                trace, f"{row}, and another one for the same target row, which takes clause {other.number}", (first, other)
+            )
         yield _example(trace, f"{row}, and another one for the same target row, for which no clause fires", (first, None))
     yield _example(trace, f"{_row(idle, 'a matched source row')}, for which no clause fires, twice", (None, None))
 
