@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.model.alignment import AlignedRow, aligned_rows
 from rowmerge_nb.report.model.places import places_of
 from rowmerge_nb.report.model.placing import (
     DELETE_AND_INSERT,
@@ -202,6 +203,8 @@ class Pages:
         updates_only: the statement is an UPDATE, which neither inserts nor deletes.
         number_head: what the numbers are by which rows find their writers; ``""`` where there are none.
         destinations: which rows went to which writer, and why; empty without an exchange.
+        other: the paradigm that was not chosen; ``""`` where it is not known what it would make of the rows.
+        otherwise: the rows of which it would make others, with those of both.
         writer_head: how a writer follows from that number: ``writer = mod 2``.
     """
 
@@ -218,10 +221,12 @@ class Pages:
     number_head: str = ""
     writer_head: str = "writer"
     destinations: tuple[Destination, ...] = ()
+    other: str = ""
+    otherwise: tuple[AlignedRow, ...] = ()
 
 
-def build_pages(trace: Trace) -> Pages | None:
-    """Make the pages part; None for statements without a ``transform_page``."""
+def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
+    """Make the pages part; None for statements without a ``transform_page``. ``other`` is the statement under the other paradigm."""
     channels = _channels(trace)
     if channels is None:
         return None
@@ -261,6 +266,8 @@ def build_pages(trace: Trace) -> Pages | None:
         head,
         writer,
         _destinations(trace, shown),
+        "" if other is None else other.paradigm,
+        () if other is None else tuple(row for row in aligned_rows(trace, other) if row.differs),
     )
 
 
