@@ -134,7 +134,8 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     carries = {"get_row_change_paradigm": trace.paradigm, "finish": _NOT_KNOWN, "finish_merge": _NOT_KNOWN}
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
-        stored = {**carries, "store_merged_rows": operation_letters(writer.rows)}
+        handed = {name: call["carries"] for name, call in words.items() if name == "create_merge_sink"}
+        stored = {**carries, **handed, "store_merged_rows": operation_letters(writer.rows)}
         made += [
             {**words[method], "writer": writer.writer, "where": f"writer {writer.writer}", "carries": stored.get(method, "")}
             for method in methods
