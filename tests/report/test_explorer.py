@@ -637,7 +637,7 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
     assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
-    assert "has the standard's rule decide here" in step("distinct", duplicates="standard")["aside"]
+    assert "the standard's rule decides, since the option" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
     assert "An INSERT goes to writer hash(address) mod" in evenly
