@@ -134,7 +134,7 @@ def test_many_mistakes_are_told_in_a_few_lines(engine: Engine) -> None:
     told = str(engine.run(f"MERGE INTO t USING (VALUES {rows}) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True))
     near = [line for line in told.splitlines() if line.startswith("Near miss:")]
     assert len(near) == 6
-    assert near[-1] == "Near miss: 3 more rows of the source are near to a key of the target: result.near() tells"
+    assert near[-1] == "Near miss: 3 more rows of the source are near to a key of the target: result.near()"
 
 
 def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path: Path) -> None:
