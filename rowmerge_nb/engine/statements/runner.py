@@ -51,6 +51,7 @@ from rowmerge_nb.sql.tree.statements import (
     Call,
     Commit,
     Deallocate,
+    DescribePrepared,
     Execute,
     Explain,
     Prepare,
@@ -227,6 +228,17 @@ class StatementRunner:
             raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(name.span)
         return text
 
+    def _read_prepared(self, name: Identifier, options: Options) -> Statement:
+        """Read what was prepared under a name; the places of its errors are in its own text."""
+        from rowmerge_nb.sql.parser.statements import parse
+
+        text = self._prepared(name)
+        try:
+            return parse(text, dialect=options.dialect)
+        except RowMergeError as error:
+            error.statement = text
+            raise
+
     def _keep(self, statement: Prepare | Deallocate) -> Result:
         """Keep a statement under a name, or forget it."""
         if isinstance(statement, Prepare):
@@ -304,6 +316,8 @@ class StatementRunner:
                 self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
                     return self._keep(statement)
+                if isinstance(statement, DescribePrepared):
+                    statement = replace(statement, prepared=self._read_prepared(statement.name, options))
                 if isinstance(statement, Use):
                     return self._use(statement, options)
                 if not options.dry_run and not isinstance(statement, Explain):

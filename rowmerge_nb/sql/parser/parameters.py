@@ -14,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Filled", "parameter", "with_parameters"]
+__all__ = ["Filled", "Place", "parameter", "parameter_places", "with_parameters"]
 
 _MOST_SHOWN: Final = 60
 """So many characters of a value are shown in an error."""
@@ -37,6 +37,29 @@ def parameter(value: object) -> str:
         raise AnalysisError(msg, code="INVALID_PARAMETER_USAGE", hint=hint) from error
     # Behind another minus it would begin a comment.
     return f"({text})" if text.startswith("-") else text
+
+
+@dataclass(frozen=True)
+class Place:
+    """A ``?`` of a statement: where it stands, and whether it is a number of rows, behind LIMIT, OFFSET or FETCH."""
+
+    span: Span
+    counts_rows: bool
+
+
+def parameter_places(text: str) -> list[Place]:
+    """Give the places of a statement's parameters.
+
+    >>> [place.counts_rows for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH FIRST ? ROWS ONLY")]
+    [False, True, True]
+    """
+    tokens = tokenize(text, Runs.WHOLE)
+    places = []
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.text == "?":
+            *_, before, last = ("", "", *(token.word for token in tokens[max(index - 2, 0) : index]))
+            places.append(Place(token.span, last in {"LIMIT", "OFFSET"} or (before == "FETCH" and last in {"FIRST", "NEXT"})))
+    return places
 
 
 @dataclass(frozen=True)
@@ -80,7 +103,7 @@ def with_parameters(text: str, values: Sequence[str]) -> Filled:
     >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"
     """
-    places = [token.span for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.SYMBOL and token.text == "?"]
+    places = [place.span for place in parameter_places(text)]
     if len(places) != len(values):
         msg = f"Incorrect number of parameters: expected {len(places)} but found {len(values)}"
         hint = "Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING."
