@@ -256,3 +256,39 @@ def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engi
     assert (error.code, error.line, error.column, error.statement) == ("TABLE_NOT_FOUND", 1, 15, "SELECT x FROM nosuch")
     assert refused(engine, "DESCRIBE INPUT q").code == "NOT_FOUND"
     assert refused(engine, "EXPLAIN DESCRIBE INPUT p").message == "EXPLAIN of DESCRIBE is not supported by this engine"
+
+
+@pytest.mark.parametrize(
+    ("clause", "value", "code", "message"),
+    [
+        ("LIMIT ?", "'x'", "TYPE_MISMATCH", "Cannot cast type varchar(1) to bigint"),
+        ("LIMIT ?", "1.5", "TYPE_MISMATCH", "Cannot cast type decimal(2,1) to bigint"),
+        ("OFFSET ?", "true", "TYPE_MISMATCH", "Cannot cast type boolean to bigint"),
+        ("LIMIT ?", "NULL", "INVALID_ARGUMENTS", "Parameter value provided for LIMIT is NULL: null"),
+        (
+            "OFFSET ? ROWS",
+            "-1",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "OFFSET row count must be greater or equal to 0 (actual value: -1)",
+        ),
+        (
+            "FETCH NEXT ? ROWS ONLY",
+            "-2",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "FETCH FIRST row count must be positive (actual value: -2)",
+        ),
+        ("LIMIT ?", "1 + 1", "NOT_SUPPORTED", "A parameter of LIMIT that is not a literal is not supported by this engine"),
+    ],
+)
+def test_a_value_that_is_no_number_of_rows_is_told(clause: str, value: str, code: str, message: str) -> None:
+    engine = Engine()
+    engine.run(f"PREPARE p FROM SELECT 1 ORDER BY 1 {clause}")
+    error = refused(engine, f"EXECUTE p USING {value}")
+    assert (error.code, error.message, error.column) == (code, message, 17)
+    error = refused(engine, f"EXECUTE IMMEDIATE 'SELECT 1 {clause}' USING {value}")
+    assert (error.code, error.message) == (code, message)
+
+
+def test_a_value_of_python_that_is_no_number_of_rows_is_told_at_its_parameter() -> None:
+    error = refused(Engine(), "SELECT 1 LIMIT ?", parameters=["x"])
+    assert (error.code, error.column) == ("TYPE_MISMATCH", 16)

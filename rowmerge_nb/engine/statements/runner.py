@@ -188,6 +188,7 @@ class StatementRunner:
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
         """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
+        from rowmerge_nb.sql.analyzer.row_counts import check_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -196,6 +197,7 @@ class StatementRunner:
                 values = list(map(parameter, options.parameters))
                 if _begins(text, "PREPARE") and not values:
                     return Filled(text, ((0, 0, None),)), None
+                check_row_counts(text, values)
                 try:
                     filled = with_parameters(text, values)
                 except AnalysisError:
@@ -207,10 +209,13 @@ class StatementRunner:
                 text = filled.text
                 statement = parse(text, dialect=options.dialect)
                 assert isinstance(statement, Execute)
-                values = [value.text for value in statement.values]
+                values, spans = [value.text for value in statement.values], [value.span for value in statement.values]
                 if statement.inner is None:
                     assert statement.name is not None
-                    return with_parameters(self._prepared(statement.name), values), statement
+                    prepared = self._prepared(statement.name)
+                    check_row_counts(prepared, values, spans)
+                    return with_parameters(prepared, values), statement
+                check_row_counts(statement.inner.value, values, spans)
                 try:
                     return with_parameters(statement.inner.value, values), statement
                 except AnalysisError as error:

@@ -64,8 +64,7 @@ def parameter_rows(text: str, kinds: Mapping[int, Type]) -> list[tuple[int, str]
     """
     places = parameter_places(text)
     return [
-        (number, str(BIGINT if place.counts_rows else kinds.get(place.span.start, UNKNOWN)))
-        for number, place in enumerate(places)
+        (number, str(BIGINT if place.row_count else kinds.get(place.span.start, UNKNOWN))) for number, place in enumerate(places)
     ]
 
 

@@ -41,24 +41,30 @@ def parameter(value: object) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A ``?`` of a statement: where it stands, and whether it is a number of rows, behind LIMIT, OFFSET or FETCH."""
+    """A ``?`` of a statement.
+
+    Args:
+        span: where it stands.
+        row_count: the clause whose number of rows it is: ``LIMIT``, ``OFFSET`` or ``FETCH FIRST``; ``""`` elsewhere.
+    """
 
     span: Span
-    counts_rows: bool
+    row_count: str
 
 
 def parameter_places(text: str) -> list[Place]:
     """Give the places of a statement's parameters.
 
-    >>> [place.counts_rows for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH FIRST ? ROWS ONLY")]
-    [False, True, True]
+    >>> [place.row_count for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH NEXT ? ROWS ONLY")]
+    ['', 'OFFSET', 'FETCH FIRST']
     """
     tokens = tokenize(text, Runs.WHOLE)
     places = []
     for index, token in enumerate(tokens):
         if token.kind is Kind.SYMBOL and token.text == "?":
             *_, before, last = ("", "", *(token.word for token in tokens[max(index - 2, 0) : index]))
-            places.append(Place(token.span, last in {"LIMIT", "OFFSET"} or (before == "FETCH" and last in {"FIRST", "NEXT"})))
+            fetch = "FETCH FIRST" if before == "FETCH" and last in {"FIRST", "NEXT"} else ""
+            places.append(Place(token.span, last if last in {"LIMIT", "OFFSET"} else fetch))
     return places
 
 
