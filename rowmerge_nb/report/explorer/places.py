@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, exchange_of, exchange_sentence, rules_of
+from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, exchange_of, exchange_sentence, rules_of
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -62,7 +62,7 @@ def _remainder(placement: Placement | None, row: int) -> str:
 
 def _told(rule: str, values: str, writer: int, remainder: str) -> str:
     if rule == EVENLY:
-        return "spread evenly: no value decides"
+        return f"to {IN_TURN}: no value decides"
     if writer < 0:
         return f"{values}: a function of the connector's decides, and the run has shown no row of this place"
     if rule == FUNCTION:

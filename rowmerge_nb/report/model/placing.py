@@ -18,6 +18,7 @@ __all__ = [
     "EVENLY",
     "FUNCTION",
     "HASH",
+    "IN_TURN",
     "exchange_of",
     "exchange_sentence",
     "number_head",
@@ -33,6 +34,8 @@ HASH, FUNCTION, EVENLY = "hash", "function", "evenly"
 """What decides which writer a row goes to: the engine's hash, a function of the connector's, or nothing of the row's."""
 ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
+IN_TURN: Final = "the writers in turn, some thousand rows at a time"
+"""Where rows go whose values decide nothing."""
 COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
 
 
@@ -84,9 +87,7 @@ def exchange_sentence(trace: Trace) -> str:
 
 
 def _writer(trace: Trace, rule: str, words: str) -> str:
-    return (
-        "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
-    )
+    return IN_TURN if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
 
 
 def _rule(rule: str) -> str:
