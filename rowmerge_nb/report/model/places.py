@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, exchange_of, exchange_sentence, rules_of
+from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, exchange_of, exchange_sentence, rules_of
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "place_sentence", "placed_rows", "places_of"]
 
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
-_EVENLY: Final = "spread evenly: no value decides"
+_EVENLY: Final = f"to {IN_TURN}: no value decides"
 _NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row of this place"
 
 

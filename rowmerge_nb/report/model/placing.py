@@ -18,6 +18,7 @@ __all__ = [
     "EVENLY",
     "FUNCTION",
     "HASH",
+    "IN_TURN",
     "exchange_of",
     "exchange_sentence",
     "number_head",
@@ -37,6 +38,8 @@ MOST_NAMED: Final = 3
 """So many writers that got rows are named."""
 ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
+IN_TURN: Final = "the writers in turn, some thousand rows at a time"
+"""Where rows go whose values decide nothing."""
 COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
 
 
@@ -108,9 +111,7 @@ def exchange_sentence(trace: Trace) -> str:
 
 
 def _writer(trace: Trace, rule: str, words: str) -> str:
-    return (
-        "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
-    )
+    return IN_TURN if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
 
 
 def _rule(rule: str) -> str:
