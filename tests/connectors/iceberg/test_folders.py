@@ -173,7 +173,9 @@ def test_a_copy_of_a_warehouse_reads_the_tables_of_the_first_and_changes_none(tm
         shutil.copytree(tmp_path / "first", tmp_path / "copy")
         with closing(IcebergConnector(tmp_path / "copy")) as copy:
             assert table_of(copy).scan().to_arrow().num_rows == 2
-            with pytest.raises(ConnectorError, match=r"NOT_SUPPORTED: .*its files are those of table 'default\..*' in the warehouse") as refusal:
+            with pytest.raises(
+                ConnectorError, match=r"NOT_SUPPORTED: .*its files are those of table 'default\..*' in the warehouse"
+            ) as refusal:
                 insert(copy, rows(3))
             assert f"IcebergConnector('{tmp_path / 'first'}')" in str(refusal.value.hint)
             transaction, session = copy.begin_transaction(), ConnectorSession("query")
