@@ -280,6 +280,16 @@ def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result:
         ("row", -2, "-1 for none"),
         ("step", "tea", "one of read, join"),
         ("clause", 9, "None for all"),
+        ("row", "x", "a row from 0 to 6"),
+        ("row", None, "-1 for none"),
+        ("row", True, "-1 for none"),
+        ("step", 3, "one of read, join"),
+        ("clause", "x", "None for all"),
+        ("clause", [1], "None for all"),
+        ("paradigm", 1, "one of DELETE_ROW_AND_INSERT_ROW"),
+        ("era", None, "one of documents"),
+        ("duplicates", ["trino"], "one of trino"),
+        ("statement", 5, "the text of a statement"),
     ):
         with pytest.raises(RowMergeError, match=said) as raised:
             setattr(widget, name, wrong)
