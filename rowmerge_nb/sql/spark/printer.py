@@ -25,7 +25,16 @@ from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, wit
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, parts_of, spark_type
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    is_float,
+    is_integer,
+    is_zoned,
+    parts_of,
+    spark_type,
+    without_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -287,7 +296,7 @@ class _Printer:
             if name == "*":
                 return ", ".join(texts)
             if name == "type":
-                return spark_type(kind)
+                return spark_type(without_unknown(kind))
             if name == "absolute":
                 return absolute(texts[0], kind)
             if name == "certain keys":
