@@ -78,6 +78,9 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
     if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
         return values
+    if any(map(e.is_null, values)):
+        # Trino gives NULL before it looks for the group.
+        return [values[0], e.Constant(VARCHAR, None), values[2]]
     pattern, group = values[1], values[2]
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
         analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
@@ -116,6 +119,8 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
         if values[2].body.type == UNKNOWN:
             analyzer.not_found(node.name, values, node)
         pattern = values[1]
+        if e.is_null(pattern):
+            return [values[0], e.Constant(VARCHAR, None), values[2]]
         if not (isinstance(pattern, e.Constant) and pattern.value is not None):
             analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
         known = structure(pattern.value)

@@ -266,7 +266,8 @@ class _Printer:
             texts[1] = pattern_text(pattern, texts[1], safe=self.safe)
             if isinstance(node.arguments[-1], e.Function):
                 assert isinstance(pattern, e.Constant)
-                assert pattern.value is not None
+                if pattern.value is None:
+                    return texts[1]
                 return replaced_by_lambda(pattern.value, texts)
         if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
