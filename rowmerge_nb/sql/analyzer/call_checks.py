@@ -62,6 +62,13 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
     return values
 
 
+def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """NULL alone behind the separator of CONCAT_WS is a text or an array, which differ: only a separator that is NULL is NULL with both."""
+    if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
+        analyzer.ambiguous(node)
+    return values
+
+
 def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """ARRAY_JOIN writes every element as CAST to varchar does."""
     if not values or values[0].type.base != "array":
@@ -170,6 +177,7 @@ _ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
 
 _CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
     "array_join": _joined,
+    "concat_ws": _separated,
     "map_concat": _several_maps,
     "format": _formatted,
     "regexp_extract": _extracted,
