@@ -286,7 +286,7 @@ def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result:
         ("step", 3, "one of read, join"),
         ("clause", "x", "None for all"),
         ("clause", [1], "None for all"),
-        ("paradigm", 1, "one of DELETE_ROW_AND_INSERT_ROW"),
+        ("paradigm", 1, "one of CHANGE_ONLY_UPDATED_COLUMNS"),
         ("era", None, "one of documents"),
         ("duplicates", ["trino"], "one of trino"),
         ("statement", 5, "the text of a statement"),

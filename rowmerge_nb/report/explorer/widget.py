@@ -39,6 +39,12 @@ _CHOICES: Final = {
 _OF_JSON: Final = (str, int, float)
 
 
+class _Given(traitlets.Any):
+    """A trait that is set from Python: the widget's checks tell of all that it cannot be, None and other types too, as of wrong arguments."""
+
+    allow_none = False
+
+
 class Explorer(anywidget.AnyWidget):
     """A statement seen row by row and step by step.
 
@@ -69,17 +75,16 @@ class Explorer(anywidget.AnyWidget):
     _esm = explorer_module()
     _css = explorer_styles()
     state = traitlets.Dict().tag(sync=True)
-    # Those that are set from Python are of any type here: the checks below tell of wrong ones as of all wrong arguments.
-    row = traitlets.Any(-1).tag(sync=True)
-    step = traitlets.Any("").tag(sync=True)
-    clause = traitlets.Any(None).tag(sync=True)
+    row = _Given(-1).tag(sync=True)
+    step = _Given("").tag(sync=True)
+    clause = _Given(None).tag(sync=True)
     picks = traitlets.Dict().tag(sync=True)
     score = traitlets.Int(None, allow_none=True).tag(sync=True)
-    paradigm = traitlets.Any("").tag(sync=True)
-    era = traitlets.Any("").tag(sync=True)
-    duplicates = traitlets.Any("").tag(sync=True)
-    statement = traitlets.Any("").tag(sync=True)
-    cells = traitlets.Any().tag(sync=True)
+    paradigm = _Given("").tag(sync=True)
+    era = _Given("").tag(sync=True)
+    duplicates = _Given("").tag(sync=True)
+    statement = _Given("").tag(sync=True)
+    cells = _Given().tag(sync=True)
     asrun = traitlets.Dict().tag(sync=True)
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
