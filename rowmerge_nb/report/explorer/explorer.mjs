@@ -391,7 +391,7 @@ function render({ model, el }) {
     const numbers = state.clauses.filter((clause) => clause.number >= 0).map((clause) => clause.number);
     const marks = !hidden() && state.rows[0].marks.length === numbers.length && numbers.length > 0;
     return h("div", { class: "rx-head" }, h("span", {}, "row"), h("span", {}, state.sides.source[0]?.name ?? state.sides.target[0]?.name ?? ""),
-      h("span", { class: "rx-strip" }, marks && numbers.map((number) => h("span", { title: clauseName(number) }, number))), h("span", {}, !hidden() && "becomes"),
+      h("span", marks ? { class: "rx-strip" } : {}, marks && numbers.map((number) => h("span", { title: clauseName(number) }, number))), h("span", {}, !hidden() && "becomes"),
       h("span", { class: "rx-values" }, names("source", "s"), names("target", "t")));
   }
 
