@@ -276,7 +276,9 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(engine
     assert [row["cells"][:3] for row in committed.explore().state["others"]] == [row["cells"][:3] for row in state["others"]]
     committed.again = replace(committed.again)
     forgotten = committed.explore().state
-    assert [row["cells"][:3] for row in forgotten["others"]] == [row["cells"][:3] for row in state["others"]]  # the trace names them
+    assert [row["cells"][:3] for row in forgotten["others"]] == [
+        row["cells"][:3] for row in state["others"]
+    ]  # the trace names them
     # Where it does not, nobody knows them any more; and what was rehearsed on other rows than the table has by now is not told by these.
     for told in (committed, result):
         told.trace = replace(told.trace, untouched=None)
