@@ -437,9 +437,10 @@ class Result:
             rows = _shown(self.table)
             if self.trace.returned is None:
                 return rows
+        from rowmerge_nb.engine.variants import under_other_paradigm
         from rowmerge_nb.report.bundle import mime_bundle
 
-        return mime_bundle(self.trace, above=rows)
+        return mime_bundle(self.trace, above=rows, other=under_other_paradigm(self.trace))
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.trace import DuplicateGroup, Trace
 
-__all__ = ["MOST_ROWS", "variants_of"]
+__all__ = ["MOST_ROWS", "under_other_paradigm", "variants_of"]
 
 MOST_ROWS: Final = 1_000
 """Of statements with more joined rows nothing is derived."""
@@ -64,6 +64,28 @@ def variants_of(trace: Trace) -> Variants:
         return _variants(trace, pages)
     except Exception as error:  # noqa: BLE001 - a saved trace may hold rows that no run has made, and its explorer is shown all the same
         return Variants(why=f"Other options could not be derived from its rows: {error_text(error)}.")
+
+
+def under_other_paradigm(trace: Trace) -> Trace | None:
+    """Derive what the rows of a trace would have become under the paradigm that was not chosen, and nothing else.
+
+    Args:
+        trace: as for `variants_of`.
+
+    Returns:
+        None where nothing can be derived, where no row is updated or inserted by a processor, and where the statement would fail.
+    """
+    pages = trace.pages
+    if _obstacle(trace) or pages is None or not pages.transformed or trace.paradigm not in _PARADIGMS:
+        return None
+    other = next(name for name in _PARADIGMS if name != trace.paradigm)
+    try:
+        if not _same(_ruled(_made(trace, pages, trace.paradigm, str(trace.era)), str(trace.duplicates)), trace):
+            return None
+        made = _ruled(_made(trace, pages, other, str(trace.era)), str(trace.duplicates))
+    except Exception:  # noqa: BLE001 - a report is shown all the same
+        return None
+    return made if made.state == StatementState.FINISHED else None
 
 
 def _variants(trace: Trace, pages: PageSample) -> Variants:

@@ -87,9 +87,11 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
     rows = _rows_bundle(result.table, max_rows) if result.table is not None else None
     if rows is not None and result.trace.returned is None:
         return rows
+    from rowmerge_nb.engine.variants import under_other_paradigm
     from rowmerge_nb.report.bundle import mime_bundle
 
-    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line, above=rows))
+    other = under_other_paradigm(result.trace)
+    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line, above=rows, other=other))
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:

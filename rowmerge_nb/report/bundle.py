@@ -26,6 +26,7 @@ def mime_bundle(
     number: int = 0,
     first_line: int = 1,
     above: Mapping[str, str] | None = None,
+    other: Trace | None = None,
 ) -> dict[str, str]:
     """Make what a notebook stores for a statement.
 
@@ -36,6 +37,7 @@ def mime_bundle(
         number: tells this output's ids from those of the same statement shown before.
         first_line: the number of the cell's line on which the statement begins.
         above: what is shown above the report, by the same keys: the rows of RETURNING.
+        other: what its rows would have become under the other row change paradigm; None where that is not known.
 
     Returns:
         Exactly the keys ``text/plain`` and ``text/html``.
@@ -45,7 +47,7 @@ def mime_bundle(
     >>> sorted(bundle), bundle["text/plain"]
     (['text/html', 'text/plain'], 'Table t dropped.')
     """
-    report = build_report(trace)
+    report = build_report(trace, other)
     names = tuple(show) if show is not None and not isinstance(show, str) else show
     bundle = {
         "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),

@@ -109,7 +109,9 @@ def _clauses(report: Report, first_line: int) -> list[str]:
         return []
     counted = table.total is not None
     most = max((row.rows or 0 for row in table.rows), default=0)
-    grid = [["case", "operation", "line", *(["rows", ""] if counted else []), "clause"]]
+    grid = [["clause", "operation", "line", *(["rows", ""] if counted else []), "as written"]]
+    if table.head:
+        grid.append(["", "", str(first_line), *(["", ""] if counted else []), cell(" ".join(table.head), _CLAUSE).text])
     for row in table.rows:
         # A bar is as long as its rows up to the room there is, then in proportion; one row is always seen.
         full = max(most, 1) if most * 2 > _BAR else _BAR / 2
@@ -129,8 +131,8 @@ def _plan(report: Report) -> list[str]:
         return []
     lines: list[str] = []
     _tree(plan, plan.operators[0], "", "", lines)
-    if plan.repeated:
-        lines += ["", *textwrap.wrap(f"Trino and the SQL standard: {plan.repeated}", WIDTH)]
+    if plan.repeated is not None:
+        lines += ["", *textwrap.wrap(f"Trino and the SQL standard: {plan.repeated.sentence}", WIDTH)]
     return lines
 
 
@@ -351,7 +353,7 @@ def _journeys(report: Report, *, listed: bool) -> list[str]:
     lines += textwrap.wrap(journeys.remark, WIDTH)
     if journeys.asked:
         for row in journeys.rows:
-            lines += ["", row.head, *(f"  {reason}" for reason in row.reasons)]
+            lines += ["", row.head, *(f"  {reason}" for reason in row.told)]
     if journeys.others:
         lines += [f"{journeys.apart}."] if listed else [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
     return lines
@@ -374,7 +376,9 @@ def _near(report: Report) -> list[str]:
     if report.near is None:
         return []
     return [
-        line for sentence in report.near.sentences for line in textwrap.wrap(f"Near: {sentence}", WIDTH, subsequent_indent="  ")
+        line
+        for sentence in report.near.sentences
+        for line in textwrap.wrap(f"Near miss: {sentence}", WIDTH, subsequent_indent="  ")
     ]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Predicate = Callable[[MatchPattern, "MatchedClauses"], bool]
 
-__all__ = ["ENGINES", "EngineRule", "MatchedClauses", "Verdict", "verdicts_of"]
+__all__ = ["ENGINES", "STANDARD", "TRINO", "EngineRule", "MatchedClauses", "Verdict", "verdicts_of"]
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,7 @@ def _snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
 
 ENGINES: Final = tuple(_RULES)
 """The engines, in the order in which they are shown."""
+TRINO, STANDARD = ENGINES[:2]
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:

@@ -178,3 +178,117 @@ def test_what_is_prepared_belongs_to_its_engine() -> None:
     first.run("PREPARE p FROM SELECT ?")
     assert refused(second, "EXECUTE p USING 1").code == "NOT_FOUND"
     assert "Did you mean 'p'?" in str(refused(first, "EXECUTE pp USING 1").hint)
+
+
+PEOPLE = "CREATE TABLE people (id integer, n varchar(5), c decimal(5,2), r row(x integer, y varchar), ts timestamp(6))"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("prepared", "kinds"),
+    [
+        ("SELECT 1", ""),
+        ("SELECT id, ? AS q FROM people WHERE c > ? AND n = ?", "unknown; decimal(5,2); varchar(5)"),
+        (
+            "SELECT abs(?), ? + 1.5, 1 - ?, CAST(? AS date), id IN (?, ?), coalesce(?, id) FROM people",
+            "tinyint; decimal(1,0); integer; unknown; integer; integer; integer",
+        ),
+        ("SELECT CASE WHEN ? THEN ? END FROM people ORDER BY id LIMIT ?", "boolean; unknown; bigint"),
+        ("SELECT id FROM people OFFSET ? FETCH FIRST ? ROWS ONLY", "bigint; bigint"),
+        ("INSERT INTO people (id, n) VALUES (?, ?)", "unknown; unknown"),
+        ("UPDATE people SET n = ?, id = ? + 1, c = ? WHERE id = ?", "varchar(5); integer; decimal(5,2); integer"),
+        ("DELETE FROM people WHERE r.x = ? OR ts > ? OR n LIKE ? OR ? IS NULL", "integer; timestamp(6); varchar; unknown"),
+        (
+            "MERGE INTO people t USING (VALUES (?, 2)) s (k, v) ON id = v AND c > ? WHEN MATCHED THEN UPDATE SET n = ? WHEN NOT MATCHED THEN INSERT (c) VALUES (?)",
+            "unknown; decimal(5,2); varchar(5); decimal(5,2)",
+        ),
+        ("DROP TABLE nosuch", ""),
+    ],
+)
+def test_describe_input_gives_the_types_of_parameters(engine: Engine, prepared: str, kinds: str) -> None:
+    engine.run_script(f"{PEOPLE}; PREPARE p FROM {prepared}")
+    table = engine.run("DESCRIBE INPUT p").table
+    assert table is not None
+    assert table.to_pylist() == [{"Position": n, "Type": kind} for n, kind in enumerate(filter(None, kinds.split("; ")))]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("prepared", "columns"),
+    [
+        (
+            "SELECT id, n AS other, ?, id + 1 AS i FROM people",
+            ["id people integer 4", "other people varchar(5) 0 aliased", "_col2 - unknown 1", "i - integer 4 aliased"],
+        ),
+        ("SELECT r.x, t.c FROM people t", ["x - integer 4", "c people decimal(5,2) 8"]),
+        ("SELECT * FROM (SELECT id AS x, ts FROM people) s", ["x people integer 4", "ts people timestamp(6) 8"]),
+        ("SELECT u FROM (SELECT id FROM people) s (u)", ["u people integer 4"]),
+        ("WITH w AS (SELECT id FROM people) SELECT * FROM w UNION ALL SELECT 1", ["id people integer 4"]),
+        ("SELECT * FROM (SELECT id FROM people) JOIN (SELECT id FROM people) USING (id)", ["id - integer 4"]),
+        ("SELECT n FROM seen", ["n seen varchar(5) 0"]),
+        (
+            "VALUES (DECIMAL '12345678901234567890', TIMESTAMP '2024-01-01 00:00:00.1 UTC')",
+            ["_col0 - decimal(20,0) 16", "_col1 - timestamp(1) with time zone 8"],
+        ),
+        ("DELETE FROM people", ["rows - bigint 8"]),
+        ("CREATE TABLE other AS SELECT 1 AS a", ["rows - bigint 8"]),
+        ("EXPLAIN SELECT 1", ["Query_Plan - varchar 0"]),
+        ("SHOW CREATE TABLE people", ["Create_Table - varchar 0"]),
+        ("SHOW CATALOGS", ["Catalog - varchar 0"]),
+        ("CREATE TABLE other (a integer)", []),
+    ],
+)
+def test_describe_output_gives_the_columns_of_what_was_prepared(engine: Engine, prepared: str, columns: list[str]) -> None:
+    engine.run_script(f"{PEOPLE}; CREATE VIEW seen AS SELECT n FROM people; PREPARE p FROM {prepared}")
+    table = engine.run("DESCRIBE OUTPUT p").table
+    assert table is not None
+    for row, column in zip(table.to_pylist(), columns, strict=True):
+        name, origin, *kind, size = column.removesuffix(" aliased").split(" ")
+        place = ("", "", "") if origin == "-" else ("memory", "default", origin)
+        told = (name.replace("_P", " P").replace("_T", " T"), *place, " ".join(kind), int(size), column.endswith(" aliased"))
+        assert tuple(row.values()) == told
+
+
+@pytest.mark.spark
+def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engine: Engine) -> None:
+    engine.run("PREPARE p FROM SELECT x FROM nosuch")
+    error = refused(engine, "DESCRIBE OUTPUT p")
+    assert (error.code, error.line, error.column, error.statement) == ("TABLE_NOT_FOUND", 1, 15, "SELECT x FROM nosuch")
+    assert refused(engine, "DESCRIBE INPUT q").code == "NOT_FOUND"
+    assert refused(engine, "EXPLAIN DESCRIBE INPUT p").message == "EXPLAIN of DESCRIBE is not supported by this engine"
+
+
+@pytest.mark.parametrize(
+    ("clause", "value", "code", "message"),
+    [
+        ("LIMIT ?", "'x'", "TYPE_MISMATCH", "Cannot cast type varchar(1) to bigint"),
+        ("LIMIT ?", "1.5", "TYPE_MISMATCH", "Cannot cast type decimal(2,1) to bigint"),
+        ("OFFSET ?", "true", "TYPE_MISMATCH", "Cannot cast type boolean to bigint"),
+        ("LIMIT ?", "NULL", "INVALID_ARGUMENTS", "Parameter value provided for LIMIT is NULL: null"),
+        (
+            "OFFSET ? ROWS",
+            "-1",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "OFFSET row count must be greater or equal to 0 (actual value: -1)",
+        ),
+        (
+            "FETCH NEXT ? ROWS ONLY",
+            "-2",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "FETCH FIRST row count must be positive (actual value: -2)",
+        ),
+        ("LIMIT ?", "1 + 1", "NOT_SUPPORTED", "A parameter of LIMIT that is not a literal is not supported by this engine"),
+    ],
+)
+def test_a_value_that_is_no_number_of_rows_is_told(clause: str, value: str, code: str, message: str) -> None:
+    engine = Engine()
+    engine.run(f"PREPARE p FROM SELECT 1 ORDER BY 1 {clause}")
+    error = refused(engine, f"EXECUTE p USING {value}")
+    assert (error.code, error.message, error.column) == (code, message, 17)
+    error = refused(engine, f"EXECUTE IMMEDIATE 'SELECT 1 {clause}' USING {value}")
+    assert (error.code, error.message) == (code, message)
+
+
+def test_a_value_of_python_that_is_no_number_of_rows_is_told_at_its_parameter() -> None:
+    error = refused(Engine(), "SELECT 1 LIMIT ?", parameters=["x"])
+    assert (error.code, error.column) == ("TYPE_MISMATCH", 16)

@@ -12,7 +12,9 @@ import pytest
 from proof.variants import compare
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.choices import StatementState
-from rowmerge_nb.engine.variants import MOST_ROWS, variants_of
+from rowmerge_nb.engine.variants import MOST_ROWS, under_other_paradigm, variants_of
+from rowmerge_nb.report.html import render_html
+from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.trace import Trace
 
 pytestmark = pytest.mark.spark
@@ -153,3 +155,28 @@ def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
     variants = variants_of(replace(trace, pages=replace(pages, witness=narrow)))
     assert list(variants.choices) == ["paradigm", "duplicates"]
     assert variants.why.startswith("The era stays as it was")
+
+
+@pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
+def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(engine: Engine, paradigm: str) -> None:
+    trace = run(engine, MERGE.format(t="placed"), paradigm=paradigm)
+    other = under_other_paradigm(trace)
+    assert other is not None
+    ran = run(engine, MERGE.format(t="placed"), paradigm=other.paradigm)
+    there = build_report(trace, ran).pages
+    told = build_report(trace, other).pages
+    assert told is not None
+    assert there is not None
+    assert told.otherwise == there.otherwise
+    assert [row.source for row in told.otherwise] == ["0"]
+    assert sorted(len(side) for side in (told.otherwise[0].left, told.otherwise[0].right)) == [1, 2]
+    assert "The other paradigm" in render_html(build_report(trace, other), show="pages")
+    assert under_other_paradigm(run(engine, "DELETE FROM placed WHERE id < 3")) is None
+
+
+def test_the_calls_say_what_they_were_about(engine: Engine) -> None:
+    calls = {call.method: call for call in run(engine, MERGE.format(t="placed")).calls}
+    assert calls["begin_merge"].carries.startswith("table memory.default.placed; gives ")
+    assert calls["create_merge_sink"].carries
+    assert calls["finish_merge"].bytes
+    assert calls["rollback"].carries == "the transaction of catalog memory"

@@ -65,6 +65,8 @@ and {others} others.
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
 - **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SHOW SESSION`** is empty, and SET SESSION knows no property: how a statement is run is
   said by options. **`SET TIME ZONE`** takes UTC under each of its names, and no other zone. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
+- **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.
+  **`DESCRIBE INPUT`** gives `unknown` for some parameters beside `||`, of CALL, and of statements that make views. Errors of what was prepared stand where they stand in its text, which Trino writes anew.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.

@@ -280,6 +280,16 @@ def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result:
         ("row", -2, "-1 for none"),
         ("step", "tea", "one of read, join"),
         ("clause", 9, "None for all"),
+        ("row", "x", "a row from 0 to 6"),
+        ("row", None, "-1 for none"),
+        ("row", True, "-1 for none"),
+        ("step", 3, "one of read, join"),
+        ("clause", "x", "None for all"),
+        ("clause", [1], "None for all"),
+        ("paradigm", 1, "one of CHANGE_ONLY_UPDATED_COLUMNS"),
+        ("era", None, "one of documents"),
+        ("duplicates", ["trino"], "one of trino"),
+        ("statement", 5, "the text of a statement"),
     ):
         with pytest.raises(RowMergeError, match=said) as raised:
             setattr(widget, name, wrong)
@@ -336,7 +346,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
         await click('[data-key=row-3]');
         told.ed = [text('.rx-gist'), all('.rx-blamed').length, text('.rx-live')];
         await click('[data-key=step-transform]');
-        told.transform = [text('.rx-moment small'), all('.rx-moment tbody tr').length, text('.rx-station-words[open] summary')];
+        told.transform = [text('.rx-moment small'), ...all('.rx-pages > div').map((one) => [one.querySelector('h5').textContent, one.querySelectorAll('tbody tr').length]), text('.rx-station-words[open] summary')];
         await click('[data-key=row-0]');
         told.split = [all('.rx-thread.rx-chosen').length, all('.rx-moment tr.rx-mine').length];
         await click('[data-key=tab-writers]');
@@ -356,24 +366,27 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since target.purchases is NULL."
     assert blamed == 1
     assert live.startswith("CASE. Row 3 Ed: Clause 1 is unknown")
-    assert told["transform"][:2] == ["Page that leaves transform_page", 7]
-    assert told["transform"][2].startswith("transform_page")
-    assert told["split"][1] == 2, "an UPDATE is two rows"
+    title, before, after, station = told["transform"]
+    assert title == "Page before and after transform_page"
+    # Each row beside what becomes of it: two lines where it is split, and one where it is dropped.
+    assert (before, after) == (["before: 7 rows", 9], ["after: 7 rows", 9])
+    assert station.startswith("transform_page")
+    assert told["split"][1] == 4, "an UPDATE is two rows, and the page before has room for both"
     assert told["split"][0] > 6
     assert told["writers"] >= 2
     assert told["calls"] > 8
     assert told["dim"] == 5
     assert told["reader"][0] == "the new version"
     assert told["reader"][1] == [
-        "~Aaron11Arches",
-        "−Bill7Buena",
-        "~Carol3Centreville",
-        "EdNULLEtherville",
-        "+gus3Gilroy",
-        "+NULL4Nix",
-        "Dave11Devon",
-        "Gus4Gilroy",
-        "Joe12Jamestown",
+        "~Aaron11Archesclause 1 UPDATE",
+        "−Bill7Buenaclause 0 DELETE",
+        "~Carol3Centrevilleclause 2 UPDATE",
+        "EdNULLEthervilleno clause fires",
+        "+gus3Gilroyclause 3 INSERT",
+        "+NULL4Nixclause 3 INSERT",
+        "Dave11Devonno partner",
+        "Gus4Gilroyno partner",
+        "Joe12Jamestownno partner",
     ]
 
 
@@ -613,7 +626,10 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
     assert placed == ["place = 'a' → the connector's function", "place = 'b' → the connector's function"]
     says, placed = told("current")
     assert says.endswith("a DELETE or UPDATE to the writers in turn, some thousand rows at a time.")
-    assert placed == ["spread evenly: no value decides", "place = 'b' → the connector's function"]
+    assert placed == [
+        "to the writers in turn, some thousand rows at a time: no value decides",
+        "place = 'b' → the connector's function",
+    ]
 
 
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
@@ -637,7 +653,7 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
     assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
-    assert "has the standard's rule decide here" in step("distinct", duplicates="standard")["aside"]
+    assert "the standard's rule decides, since the option" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
     assert "An INSERT goes to writer hash(address) mod" in evenly
@@ -804,7 +820,68 @@ def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(e
 def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_path: Path) -> None:
     save_trace(engine.run(MERGE, rehearse=True).trace, tmp_path / "merge.json")
     others = explorer_state(load_trace(tmp_path / "merge.json"))["others"]
-    assert [row[0] for row in others] == ["Dave", "Gus", "Joe"]
+    assert [row["cells"][0] for row in others] == ["Dave", "Gus", "Joe"]
+    assert all("has it for a partner" in row["why"] for row in others)
+    assert [row["near"].partition(":")[0] for row in others] == ["Near miss", "Near miss", ""]
+
+
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine, era: str) -> None:
+    trace = engine.run(MERGE, rehearse=True, era=era).trace
+    state = explorer_state(trace)
+    channels = [channel["number"] for channel in state["before"]["channels"]][: state["before"]["decided"]]
+    merge_row = trace.pages.layout.before.merge_row if trace.pages is not None else -1
+    assert channels[-1] == f"{merge_row}.5"
+    told = {step["key"]: dict(step["legend"]) for step in state["steps"]}
+    assert "is_distinct" not in told["case"]
+    assert "is_distinct" in told["distinct"]
+
+
+@needs_browser
+def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        told.case = text('.rx-moment thead'); await click('[data-key=step-distinct]'); told.distinct = text('.rx-moment thead');
+        told.head = text('.rx-head'); told.label = one('.rx-strip[role=img]').getAttribute('aria-label');
+        await click('[data-key=row-4]'); told.gus = all('.rx-gist').map((each) => each.textContent);
+        one('[data-key=other-1]').click(); await wait(); told.other = text('.rx-others details[open]');
+        told.whatif = text('[data-key=whatif]'); await click('[data-key=whatif]'); told.why = text('.rx-if');
+        await click('[data-key=tab-calls]'); told.calls = all('.rx-panel tbody tr').map((row) => row.textContent);
+        """,
+        tmp_path,
+    )
+    assert ("is_distinct" in told["case"], "is_distinct" in told["distinct"]) == (False, True)
+    assert "0123becomes" in told["head"]
+    assert "(customer, purchases, address)" in told["head"]
+    assert "clause 0: " in told["label"]
+    assert told["gus"][1].startswith("It has no partner: ON is true for no row of the target. Near miss: Source row 4 ('gus')")
+    assert "no clause looks at it" in told["other"]
+    assert "Near miss: Target row ('Gus')" in told["other"]
+    assert told["whatif"] == "What if (needs a kernel)"
+    assert "result.explore()" in told["why"]
+    assert "row change paradigm, pages of era, repeated matches by" in told["why"]
+    for method, handed in (("begin_merge", "memory.default.kept"), ("commit", "transaction")):
+        assert handed in next(call for call in told["calls"] if method in call.partition("coordinator")[0])
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "beside"), [(1100, True), (620, False)])
+def test_pages_stand_side_by_side_with_rows_in_line_where_there_is_room(
+    page: str, tmp_path: Path, width: int, beside: bool
+) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=step-transform]');
+        const tops = all('.rx-pages > div').map((each) => [...each.querySelectorAll('tbody tr')].map((row) => Math.round(row.getBoundingClientRect().top)));
+        told.inline = tops[0].join() === tops[1].join(); told.below = tops[1][0] > tops[0].at(-1);
+        const statement = one('pre.statement'); told.cut = statement.scrollWidth > statement.clientWidth;
+        """,
+        tmp_path,
+        width=width,
+    )
+    assert told == {"inline": beside, "below": not beside, "cut": False}
 
 
 # -- other options ------------------------------------------------------------------------------------------------------------
@@ -816,16 +893,17 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
         page,
         """
         const marks = () => all('.rx-differs').map((one) => one.closest('button').dataset.key.slice(5));
-        const rows = () => all('.rx-moment tbody tr').map((row) => [...row.children].map((cell) => cell.textContent).join(' '));
+        const rows = () => all('.rx-pages > div:last-child tbody tr').map((row) => [...row.children].map((cell) => cell.textContent).join(' '));
         const asked = [];
         for (const name of ['fetch', 'XMLHttpRequest', 'WebSocket']) window[name] = new Proxy(window[name], { construct() { asked.push(name); }, apply() { asked.push(name); } });
         await click('[data-key=step-transform]');
         told.run = [rows(), marks(), all('.rx-other').length, all('[aria-pressed=true]').map((one) => one.dataset.key)];
         await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]');
-        told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]]; told.headline = text('.rm-out');
+        told.paradigm = [all('.rx-gone').length, all('.rx-changed').length, marks(), text('.rx-other'), rows()[0]]; told.headline = text('.rm-out'); told.tables = all('.rx-pages h5').map((one) => one.textContent);
         told.writers = text('[data-key=step-sinks]'); await click('[data-key=step-sinks]'); told.sinks = text('.rx-says'); told.handed = [text('.rx-moment h4'), text('.rx-moment thead')];
         await click('[data-key=tab-calls]'); told.calls = text('[role=tabpanel]');
         await click('[data-key=step-finish]'); told.finish = text('.rx-says');
+        await click('[data-key=step-commit]'); told.commit = text('.rx-says');
         await click('[data-key=era-current]'); await click('[data-key=step-case]');
         told.era = [text('.rx-moment thead'), marks()];
         await click('[data-key=paradigm-DELETE_ROW_AND_INSERT_ROW]'); await click('[data-key=duplicates-standard]'); await click('[data-key=era-documents]');
@@ -839,13 +917,14 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["run"] == told["back"]
     assert told["run"][3] == ["paradigm-DELETE_ROW_AND_INSERT_ROW", "era-documents", "duplicates-trino"]
     gone, changed, marks, says, first = told["paradigm"]
-    assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks"])
+    assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks", "finish", "commit"])
+    assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange and sinks. transform_page gives 5 rows, "
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit. transform_page gives 5 rows, "
         "in the run 7. What differs is framed there"
     )
-    assert first == "0 Aaron Aaron 11 Arches 3 0 0"
-    assert told["headline"].startswith("As it ran: ")
+    assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
+    assert told["headline"].startswith("With these options, not run; the same rows change: ")
     assert told["sinks"].startswith("Not run: ")
     assert told["handed"][0].endswith("What the sinks would get")
     assert "insert_from_update" not in told["handed"][1]
@@ -853,10 +932,11 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["calls"].startswith(
         "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
     )
-    assert "get_row_change_paradigm coordinatorCHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
-    assert told["finish"].startswith("Not run: what fragments")
+    assert "get_row_change_paradigm coordinatorwith the handle of memory.default.keptCHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
+    assert told["finish"].startswith("Not run. The connector would get fragments that name the rows")
+    assert "The table would have the same rows as after the run" in told["commit"]
     assert "hash" not in told["era"][0]
-    assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks"]
+    assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks", "finish", "commit"]
     assert told["rule"] == [[], "not runEvery page is as in the run. Back to the run"]
     assert (told["asked"], told["loaded"]) == ([], 0)
 
@@ -880,7 +960,7 @@ def test_where_another_rule_would_end_it_the_statement_ends_there(engine: Engine
     )
     assert told["steps"] == ["read", "join", "case", "distinct"]
     assert told["at"] == "distinct \u00d7 \u2260"
-    assert told["outcome"].startswith("MERGE_TARGET_ROW_MULTIPLE_MATCHES")
+    assert told["outcome"].startswith("With these options, not run, it would fail: MERGE_TARGET_ROW_MULTIPLE_MATCHES")
     assert "is matched by source rows 0 and 1 by clauses 1, 2." in told["says"]
     assert (told["rows"], told["back"]) == (8, [9, True])
 
@@ -955,7 +1035,7 @@ def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(e
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
     steps = {step["key"]: dict(step["legend"]) for step in state["steps"]}
     assert ("which says where it goes" in steps["sinks"]["a DELETE"]) == decides
-    assert any(half["placed"] == "spread evenly: no value decides" for half in state["after"]["rows"]) != decides
+    assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
 
 
 def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engine: Engine) -> None:
@@ -963,7 +1043,7 @@ def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engin
     run = explorer_state(trace)
     changes = otherwise(run, variants_of(trace))["changes"]
     told = json.dumps(changes["CHANGE_ONLY_UPDATED_COLUMNS|documents|trino"])
-    assert told.count("Not run: what fragments the sinks would give") >= sum(bool(row["becomes"]) for row in run["rows"])
+    assert told.count("Not run. Fragments of ") >= sum(bool(row["becomes"]) for row in run["rows"])
 
 
 def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(engine: Engine) -> None:
@@ -983,7 +1063,8 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(eng
     alone = _applied(run, changes["DELETE_ROW_AND_INSERT_ROW|documents|standard"][1])
     assert alone["no_calls"].startswith("No call was made. These would be: those of the run. ")
     told, really = states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"], explorer_state(derived)["calls"]
-    counted = {"finish", "finish_merge"}
+    # What is in fragments, and what begin_merge gives in another era, only a run can tell.
+    counted = {"finish", "finish_merge", "begin_merge"}
     assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [
         (one["order"], one["where"], one["method"], one["means"]) for one in really
     ]

@@ -141,7 +141,7 @@ def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> N
     near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
     report = build_report(replace(merge_trace(), near=near))
     assert report.journeys is not None
-    assert report.journeys.rows[3].reasons[1] == "Source row 3 ('Ed') would match target row 'ed' in the same case."
+    assert report.journeys.rows[3].told[1] == "Source row 3 ('Ed') would match target row 'ed' in the same case."
     html = unescape(render_html(report, show="journeys"))
     assert html.count("would match target row") == 1
 
@@ -190,3 +190,16 @@ def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
     nothing = render_text(build_report(replace(trace, asked=AskedRows("t.id = 9"))))
     assert "No row is like this." in nothing
     assert "It broke." in render_text(build_report(replace(trace, asked=AskedRows("t.id = 9", problem="It broke."))))
+
+
+def test_a_row_that_a_null_keeps_from_its_partner_opens_to_what_was_asked_of_it() -> None:
+    report = build_report(merge_trace())
+    assert report.journeys is not None
+    assert all(row.opened for row in report.journeys.rows)
+    assert any(
+        "are about other rows, not about those that are not matched." in said
+        for row in report.journeys.rows
+        for said in row.opened
+    )
+    assert report.journeys.clauses == (0, 1, 2, 3)
+    assert report.journeys.source_columns == "(customer, purchases, address)"

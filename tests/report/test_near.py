@@ -49,7 +49,7 @@ def traced(*rows: NearRow, **more: Any) -> Trace:
 def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -> None:
     assert is_likely_mistake(found) is likely
     text = mime_bundle(traced(found))["text/plain"]
-    assert ("Near: " in text) is likely
+    assert ("Near miss: " in text) is likely
 
 
 @pytest.mark.parametrize(

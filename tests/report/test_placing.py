@@ -73,7 +73,9 @@ def test_a_sentence_says_which_writer_a_row_goes_to(facts: ExchangeFacts | None,
 
 
 def test_halves_that_went_to_two_writers_are_counted() -> None:
-    assert "here the halves of 3 of 3 updates went to two." in " ".join(render_text(build_report(merge_trace())).split())
+    assert "Here 3 of 3 UPDATEs sent their DELETE and their INSERT to two writers." in " ".join(
+        render_text(build_report(merge_trace())).split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.html import render_html
-from rowmerge_nb.report.model.repeated import repeated_matches
+from rowmerge_nb.report.model.repeated import EQUALITY, build_repeated, repeated_matches
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.trace import MatchPattern
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
@@ -35,7 +35,7 @@ def test_what_both_rules_answer_is_told_where_it_is_known(patterns: tuple[MatchP
 
 def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
     said = repeated_matches(merge_trace(duplicates=RepeatedMatches.STANDARD))
-    assert "`duplicates=standard` has the standard's rule decide here." in said
+    assert 'In this run the standard\'s rule decides, since the option `duplicates="standard"` asks for it.' in said
     assert "decide" not in repeated_matches(merge_trace())
 
 
@@ -51,3 +51,13 @@ def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
 
 def test_it_stands_beside_the_plan() -> None:
     assert "<b>Trino and the SQL standard.</b>" in render_html(build_report(merge_trace()), show="plan")
+
+
+def test_rows_of_the_statement_are_examples_of_what_either_rule_answers() -> None:
+    told = build_repeated(merge_trace())
+    assert told is not None
+    answers = [(one.trino.split(":")[0], one.standard.split(":")[0]) for one in told.examples]
+    assert answers == [("fails", "fails"), ("runs", "fails"), ("runs", "runs"), ("fails", "runs")]
+    assert told.examples[0].rows.endswith("which takes clause 2, twice")
+    assert "Aaron" in told.examples[0].rows
+    assert EQUALITY in render_html(build_report(merge_trace()), show="plan").replace("&#39;", "'")

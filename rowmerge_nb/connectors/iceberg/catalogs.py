@@ -257,30 +257,41 @@ class Tables:
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError as error:
+                former = self._former_directory(identifier)
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
                 hint = (
-                    f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
+                    f"The directory was moved, and its files know each other by their full paths: make '{former}' a symbolic link to it."
+                    if former is not None
+                    else f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
                     " and register it with a metadata file that is there."
                 )
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
             except Exception as error:
-                where = self._metadata_file(identifier) if _is_about_metadata(error) else None
-                if where is None:
+                if not _is_about_metadata(error):
                     raise
+                file = self._metadata_file(identifier)
+                where = "" if file is None else f" in '{file}'"
                 words = " ".join(str(error).split())[:300]
                 msg = f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}"
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
-    def _metadata_file(self, identifier: tuple[str, str]) -> str:
-        """Say which file the embedded catalog has for a table's metadata; nothing for other catalogs, which do not tell."""
+    def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
+        """Give the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
         if self._warehouse is None:
-            return ""
+            return None
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
         with suppress(sqlite3.Error), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
             found = connection.execute(query, identifier).fetchone()
-            return "" if found is None else f" in '{found[0]}'"
-        return ""
+            return None if found is None else str(found[0])
+        return None
+
+    def _former_directory(self, identifier: tuple[str, str]) -> Path | None:
+        """Give the place from which the warehouse was moved, if a table's metadata is at the same place below the present one."""
+        file = Path(local_path(self._metadata_file(identifier) or "") or "")
+        below = file.parts[-4:]  # schema, table, "metadata", file
+        is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()
+        return file.parents[3] if is_here else None
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
         """Find a table's own spelling; names here are in lower case."""
@@ -391,6 +402,21 @@ class Tables:
                 msg = f"Schema '{name.schema}' does not exist"
                 raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
 
+    def require_own(self, name: SchemaTableName, table: Table) -> None:
+        """See that no other warehouse has a table that is to be changed: each would take the other's files for leftovers.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED in a copy of a warehouse, whose tables lie where those of the first one do.
+        """
+        owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
+        if owner is not None:
+            msg = f"Iceberg table '{name}' cannot be changed here: its files are those of table '{owner[1]}' in the warehouse '{owner[0]}'"
+            hint = (
+                f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that directory, make a table of its own:"
+                f" CREATE TABLE ... AS SELECT * FROM {name}."
+            )
+            raise ConnectorError(msg, hint=hint)
+
     def _has_files(self, location: str) -> bool:
         try:
             return has_files(file_io(self.catalog.properties, location), location)
@@ -424,22 +450,32 @@ class Tables:
                 raise
             raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
 
-    def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
-        """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
-        from rowmerge_nb.connectors.iceberg.commits import conflict, truncate
+    def _changed(self, handle: IcebergTableHandle) -> Table:
+        """Give the table that a handle is of as it is now, to be changed as a whole.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT if it is not there any more, NOT_SUPPORTED if it is another warehouse's.
+        """
+        from rowmerge_nb.connectors.iceberg.commits import conflict
 
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             conflict(handle.name, "it was dropped or replaced")
+        self.require_own(handle.name, table)
+        return table
+
+    def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+        """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
+        from rowmerge_nb.connectors.iceberg.commits import truncate
+
+        table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
 
     def alter(self, handle: IcebergTableHandle, alteration: Alteration, asking: Callable[[], None]) -> None:
         """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""
-        from rowmerge_nb.connectors.iceberg.commits import alter, conflict
+        from rowmerge_nb.connectors.iceberg.commits import alter
 
-        table = self.load(handle.name)
-        if table is None or str(table.metadata.table_uuid) != handle.identity:
-            conflict(handle.name, "it was dropped or replaced")
+        table = self._changed(handle)
         if not isinstance(alteration, RenameTable):
             alter(handle, alteration, table.transaction(), asking)
             return
@@ -459,11 +495,9 @@ class Tables:
             dropped: columns that go with it.
             asking: called before the catalog is asked.
         """
-        from rowmerge_nb.connectors.iceberg.commits import conflict, restore
+        from rowmerge_nb.connectors.iceberg.commits import restore
 
-        table = self.load(handle.name)
-        if table is None or str(table.metadata.table_uuid) != handle.identity:
-            conflict(handle.name, "it was dropped or replaced")
+        table = self._changed(handle)
         return restore(handle, snapshot, dropped, table.transaction(), asking)
 
     def drop(self, handle: IcebergTableHandle) -> None:

@@ -117,6 +117,18 @@ class _AnySchema(_SnapshotProducer[Any]):
         return found
 
 
+class _Collector(SnapshotSummaryCollector):
+    """Counts files for a snapshot's summary, those of partitions beyond Python's years too: they are named by their numbers."""
+
+    def update_partition_metrics(self, partition_spec: PartitionSpec, file: DataFile, is_add_file: bool, schema: Schema) -> None:
+        try:
+            super().update_partition_metrics(partition_spec, file, is_add_file, schema)
+        except OverflowError:
+            named = (f"{field.name}={file.partition[at]}" for at, field in enumerate(partition_spec.fields))
+            metrics = self.partition_metrics["/".join(named)]
+            (metrics.add_file if is_add_file else metrics.remove_file)(file)
+
+
 class RowDelta(_AnySchema, _MergeAppendFiles):
     """Adds data files and delete files in one snapshot, if no other commit is in the way.
 
@@ -165,7 +177,7 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         metadata = self._transaction.table_metadata
         specs = metadata.specs()
         limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
-        collector = SnapshotSummaryCollector(partition_summary_limit=limit)
+        collector = _Collector(partition_summary_limit=limit)
         for file in (*self._change.data, *self._change.deletes):
             collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
@@ -217,7 +229,7 @@ class Truncation(_AnySchema, _FastAppendFiles):
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata, live = self._transaction.table_metadata, self._live()
-        collector, specs = SnapshotSummaryCollector(), metadata.specs()
+        collector, specs = _Collector(), metadata.specs()
         for entry in (*live.data, *live.deletes):
             file = entry.data_file
             collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])

@@ -418,6 +418,9 @@ class IcebergMetadata(ConnectorMetadata):
 
     def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> tuple[Loaded, str]:
         _check_writable(handle)
+        loaded = self._transaction.loaded(handle)
+        if loaded.creation is None:
+            self._tables.require_own(handle.name, loaded.table)
         # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
         prefix = f"{session.query_id}-{uuid.uuid4().hex[:8]}"
         self._transaction.prefixes.add(prefix)
@@ -427,7 +430,6 @@ class IcebergMetadata(ConnectorMetadata):
         except OSError as error:
             what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
             raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
-        loaded = self._transaction.loaded(handle)
         loaded.prefix = prefix
         return loaded, prefix
 

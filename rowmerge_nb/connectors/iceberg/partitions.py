@@ -140,8 +140,8 @@ def _shown(part: PartitionField, value: Any) -> str:
     if name == "hour":
         return str(np.datetime64(int(value), "h")).replace("T", "-")
     if name == "identity" and base.startswith("timestamp"):
-        moment = _EPOCH + dt.timedelta(microseconds=value)
-        return (moment if base.endswith("zone") else moment.replace(tzinfo=None)).isoformat()
+        # Numpy's calendar has all years.
+        return str(np.datetime64(int(value), "us")).removesuffix(".000000") + ("+00:00" if base.endswith("zone") else "")
     if base == "varbinary" and name != "bucket":
         return base64.b64encode(bytes.fromhex(value)).decode("ascii")
     if name == "identity" and base == "time":

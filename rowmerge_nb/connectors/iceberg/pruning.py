@@ -91,7 +91,8 @@ def may_matter(group: Any, found: Mapping[int, Found], domains: Mapping[int, Col
         known = column.statistics
         if known.has_null_count and known.null_count == group.num_rows:
             return False
-        with suppress(pa.ArrowNotImplementedError):
+        # Of bounds that Python cannot say, such as dates of years beyond 9999, nothing is known.
+        with suppress(pa.ArrowNotImplementedError, OverflowError, ValueError):
             if known.has_min_max and not _overlaps(domain, known.min, known.max):
                 return False
     return True

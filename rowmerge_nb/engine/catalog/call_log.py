@@ -36,13 +36,22 @@ class CallLog:
     raised: list[Raised] = field(default_factory=list)
     handle: object = None
 
-    def call(self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
-        """Make a call and note it, whether it succeeds or not."""
+    def call(
+        self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "", size: int | None = None
+    ) -> T:
+        """Make a call and note it, whether it succeeds or not.
+
+        Args:
+            method: its name.
+            function: makes it.
+            carries: says what it was about, of what it gave.
+            size: the size of the fragments that are handed over; None where there are none.
+        """
         began = time.perf_counter()
 
         def note(text: str, error: str | None) -> None:
             seconds = time.perf_counter() - began
-            self.calls.append(Call(0, "coordinator", method, text, None, None, seconds, began - self.started, error))
+            self.calls.append(Call(0, "coordinator", method, text, None, size, seconds, began - self.started, error))
 
         try:
             given = function()

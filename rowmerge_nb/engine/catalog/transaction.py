@@ -130,13 +130,16 @@ class StatementTransaction:
         """Whether the target's finish call makes the change last."""
         return self.target is not None and self.opened_target().connector.commits_in_finish
 
-    def lasting(self, method: str, call: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
+    def lasting(
+        self, method: str, call: Callable[[], T], carries: Callable[[T], str] = lambda _: "", size: int | None = None
+    ) -> T:
         """Make the call that makes the change last; to be made while interrupts are put off.
 
         Args:
             method: its name.
             call: makes it.
             carries: says what it gave.
+            size: the size of the fragments that are handed over; None where there are none.
 
         Raises:
             RowMergeError: ``changed`` is what the connector says of it: by default that nothing was changed.
@@ -145,7 +148,7 @@ class StatementTransaction:
         threaded = connector.commits_in_finish or connector.commits_in_thread
         before, self.changed = self.changed, None
         try:
-            given = self.log.call(method, partial(in_thread, call) if threaded else call, carries)
+            given = self.log.call(method, partial(in_thread, call) if threaded else call, carries, size)
         except RowMergeError as error:
             # A connector that commits in its finish call has done so already when its commit is called.
             error.changed = self.changed = before or error.changed
@@ -161,7 +164,13 @@ class StatementTransaction:
         self._give_back()
         target = self._open.get(self.target.catalog) if self.target is not None else None
         if target is not None and self.target is not None:
-            given: object = self.lasting("commit", partial(target.connector.commit, target.handle))
+            catalog = self.target.catalog
+
+            def told(given: object) -> str:
+                made = f", gives version {given.version}" if isinstance(given, ConnectorTableVersion) else ""
+                return f"the transaction of catalog {catalog}{made}"
+
+            given: object = self.lasting("commit", partial(target.connector.commit, target.handle), told)
             self.version = given if isinstance(given, ConnectorTableVersion) else None
             if given is not None and self.version is None:
                 said = f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
@@ -205,7 +214,8 @@ class StatementTransaction:
             name, opened = self._open.popitem()
             try:
                 if name == target:
-                    self.log.call("rollback", partial(opened.connector.rollback, opened.handle))
+                    rolled = partial(opened.connector.rollback, opened.handle)
+                    self.log.call("rollback", rolled, lambda _: f"the transaction of catalog {target}")
                 else:
                     opened.connector.rollback(opened.handle)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below

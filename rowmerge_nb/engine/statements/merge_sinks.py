@@ -61,9 +61,16 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     run.transaction.log.handle = handle
     more: dict[str, Any] = {"updated_columns": _updated_columns(run, analysis)} if run.options.era is Era.CURRENT else {}
     with run.timed("begin_merge"):
-        given: Any = run.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
+        given: Any = run.transaction.log.call(
+            "begin_merge", lambda: metadata.begin_merge(session, handle, **more), partial(_begun, analysis)
+        )
     run.transaction.merge_handle = checked(metadata, "begin_merge", given, ConnectorMergeTableHandle)
     run.transaction.log.handle = given
+
+
+def _begun(analysis: RowChangeAnalysis, given: Any) -> str:
+    """Say which table is begun with, and what kind of handle the sinks will get."""
+    return f"table {analysis.target.qualified}; gives {type(given).__name__}"
 
 
 def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:

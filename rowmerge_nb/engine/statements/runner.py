@@ -51,6 +51,7 @@ from rowmerge_nb.sql.tree.statements import (
     Call,
     Commit,
     Deallocate,
+    DescribePrepared,
     Execute,
     Explain,
     Prepare,
@@ -186,6 +187,7 @@ class StatementRunner:
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
         """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
+        from rowmerge_nb.sql.analyzer.row_counts import check_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -194,6 +196,7 @@ class StatementRunner:
                 values = list(map(parameter, options.parameters))
                 if _begins(text, "PREPARE") and not values:
                     return Filled(text, ((0, 0, None),)), None
+                check_row_counts(text, values)
                 try:
                     filled = with_parameters(text, values)
                 except AnalysisError:
@@ -205,10 +208,13 @@ class StatementRunner:
                 text = filled.text
                 statement = parse(text, dialect=options.dialect)
                 assert isinstance(statement, Execute)
-                values = [value.text for value in statement.values]
+                values, spans = [value.text for value in statement.values], [value.span for value in statement.values]
                 if statement.inner is None:
                     assert statement.name is not None
-                    return with_parameters(self._prepared(statement.name), values), statement
+                    prepared = self._prepared(statement.name)
+                    check_row_counts(prepared, values, spans)
+                    return with_parameters(prepared, values), statement
+                check_row_counts(statement.inner.value, values, spans)
                 try:
                     return with_parameters(statement.inner.value, values), statement
                 except AnalysisError as error:
@@ -225,6 +231,17 @@ class StatementRunner:
             hint = did_you_mean(name.text, tuple(self.prepared)) or "PREPARE name FROM ... makes one; it belongs to its engine."
             raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(name.span)
         return text
+
+    def _read_prepared(self, name: Identifier, options: Options) -> Statement:
+        """Read what was prepared under a name; the places of its errors are in its own text."""
+        from rowmerge_nb.sql.parser.statements import parse
+
+        text = self._prepared(name)
+        try:
+            return parse(text, dialect=options.dialect)
+        except RowMergeError as error:
+            error.statement = text
+            raise
 
     def _keep(self, statement: Prepare | Deallocate) -> Result:
         """Keep a statement under a name, or forget it."""
@@ -303,6 +320,8 @@ class StatementRunner:
                 self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
                     return self._keep(statement)
+                if isinstance(statement, DescribePrepared):
+                    statement = replace(statement, prepared=self._read_prepared(statement.name, options))
                 if isinstance(statement, Use):
                     return self._use(statement, options)
                 if not options.dry_run and not isinstance(statement, Explain):

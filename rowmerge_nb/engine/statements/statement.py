@@ -421,7 +421,7 @@ class StatementRun:
         self.begin_step(method)
         with self.timed(method):
             make = self.transaction.lasting if self.transaction.commits_in_finish else self.transaction.log.call
-            make(method, call, told)
+            make(method, call, told, sum(map(len, fragments)))
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""

@@ -153,7 +153,7 @@ class MergeSinkWriter:
         recorder.handing(stored)
         if self.sink is None:
             self._step = "create_merge_sink"
-            with recorder.call("create_merge_sink"):
+            with recorder.call("create_merge_sink", "" if recorder.handle is None else type(recorder.handle).__name__):
                 self.sink = self.sinks(recorder.record.partition)
         operations = page.column(self.layout.after.operation)
         from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0

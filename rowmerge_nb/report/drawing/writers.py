@@ -125,7 +125,8 @@ def _exchange_node(
     ruler = [Box(width=end - start, height=1) for start, end in pairwise(cuts)]
     head = [bold(exchange.title), mono(GAP + cell(exchange.arguments, 44).text)]
     if plan.writers:
-        head.append(plain(f"{GAP}→ {plural(len(plan.writers), 'writer')}"))
+        among = f"{number(len(plan.writers))} of " if plan.among is not None and plan.among > len(plan.writers) else ""
+        head.append(plain(f"{GAP}→ {among}{plural(max(plan.among or 0, len(plan.writers)), 'writer')}"))
     notes = [[Box([[muted(note)]], span=len(ruler))] for note in exchange.notes]
     rows = [inlets, [Box([head], span=len(ruler))], *notes, groups]
     if len(names) > 1:
@@ -166,7 +167,10 @@ def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | No
         rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + none)]], span=span)]]
         call = [mono("store_merged_rows"), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]
     else:
-        rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + _name(sink))]], span=span)]]
+        rows = [
+            [Box([[bold("MergeWriter"), plain(GAP + _name(sink))]], span=span)],
+            [Box([[muted("hands its rows to its ConnectorMergeSink")]], span=span)],
+        ]
         aborted = "" if sink.state == "finished" else f", {sink.state}"
         call = [mono("store_merged_rows"), plain(f"{GAP}{plural(sink.pages, 'page')}, {plural(sink.total, 'row')}{aborted}")]
     node(graph, name, [bars, *rows, [Box([call], span=span)]])

@@ -19,7 +19,7 @@ const OPTION_WORDS = {
 const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"] };
 const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
 // At these steps the same rows are in other hands.
-const HANDS = { transform: "Page that leaves transform_page", exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
+const HANDS = { exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
 const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed" };
 const KEYS = "Keys, after a click in here: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc marks none, p play and pause";
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
@@ -97,7 +97,7 @@ function render({ model, el }) {
   // Under the options as they ran nothing is laid over it, nor over a trial.
   const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
-  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, id: (made += 1) };
+  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", "aria-live": "polite" });
@@ -167,7 +167,7 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [asItRan() && h("b", {}, "As it ran: "), runs(state.outcome)]),
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
       h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
@@ -179,7 +179,7 @@ function render({ model, el }) {
             h("button", { "data-key": `step-${key}`, disabled: hidden(), click: () => goTo(index), "aria-current": index === at() ? "step" : null },
               name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
         state.kind === "MERGE" && !state.failed && predictButton(),
-        !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
+        !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
       !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
@@ -289,7 +289,7 @@ function render({ model, el }) {
   function whatIf() {
     const why = base.otherwise?.why && h("p", { class: "rm-p" }, base.otherwise.why);
     if (!base.choices && base.failed) return [why, h("p", { class: "rm-p" }, "It ran to no end that could be tried otherwise: change the statement, and run it again.")];
-    if (!base.choices) return [why, h("p", { class: "rm-p" }, "To try another text or other values, a kernel must run it: result.explore() in a notebook shows the explorer that can.")];
+    if (!base.choices) return h("div", { class: "rx-if", role: "group", "aria-label": "What if" }, why, withoutKernel());
     const draft = local.draft ?? model.get("statement");
     const way = () => attempt({ statement: local.draft ?? model.get("statement") });
     return h("div", { class: "rx-if", role: "group", "aria-label": "What if" },
@@ -310,6 +310,16 @@ function render({ model, el }) {
           : model.get("trouble") ? [h("p", { class: "rm-err" }, model.get("trouble")), h("p", {}, "What is shown is what was shown before.")]
           : base.trial ? trialWords(base.trial)
           : h("p", {}, "Another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
+  }
+
+  // What can be tried in a file, and what cannot.
+  function withoutKernel() {
+    const known = OPTIONS_OF[base.kind].filter((name) => options(name).length > 1);
+    const untold = base.kind === "MERGE" ? "Another statement, or other values in the source," : "Another statement";
+    return h("p", { class: "rm-p" },
+      known.length > 0 && ["Without a kernel: the switches above (", known.map((name, index) => [index ? ", " : "", OPTION_WORDS[name][0]]), ") show what the same rows would become. "],
+      `${untold} must be run. In the notebook that ran it, where its result is called `, h("code", {}, "result"), ": ", h("code", {}, "result.explore()"), " gives this explorer with fields for both."
+    );
   }
 
   function cellEditor() {
@@ -353,6 +363,7 @@ function render({ model, el }) {
       h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
       local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
+      state.rows.length > 0 && rowHead(),
       // While a guess is asked for, each row has a control of its own, which no option of a listbox may have.
       h("div", { class: "rx-list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
         hidden()
@@ -361,10 +372,27 @@ function render({ model, el }) {
               h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))))),
       !hidden() && state.others.length > 0 && [
         h("div", { class: "rx-group" }, `target rows ${state.apart}`),
-        h("ul", { class: "rx-others" }, state.others.map((values) => h("li", {}, h("b", {}, value(values[0])), " ", h("span", { class: "rx-values" }, "(", listed(values), ")")))),
+        h("ul", { class: "rx-others" }, state.others.map(alone)),
       ],
       state.rows[0]?.marks.length > 0 && !hidden() &&
-        h("p", { class: "rm-p rx-signs" }, "Clauses, from the left: ", signs()));
+        h("p", { class: "rm-p rx-signs" }, "Clauses by their numbers: ", signs()));
+  }
+
+  // A row that no clause looks at opens to its reasons.
+  function alone({ cells, why, near }, index) {
+    return h("li", {}, h("details", { open: local.opened.has(index), toggle: (event) => { local.opened[event.target.open ? "add" : "delete"](index); } },
+      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "t (", listed(cells), ")")),
+      h("p", { class: "rm-p" }, why, near && ` ${near}`)));
+  }
+
+  // What stands in the columns below: the clauses by their numbers, and the columns of both sides.
+  function rowHead() {
+    const names = (side, letter) => state.sides[side].length > 0 && [h("b", {}, `${letter} `), "(", state.sides[side].map(({ name }, index) => [index ? ", " : "", name]), ") "];
+    const numbers = state.clauses.filter((clause) => clause.number >= 0).map((clause) => clause.number);
+    const marks = !hidden() && state.rows[0].marks.length === numbers.length && numbers.length > 0;
+    return h("div", { class: "rx-head" }, h("span", {}, "row"), h("span", {}, state.sides.source[0]?.name ?? state.sides.target[0]?.name ?? ""),
+      h("span", marks ? { class: "rx-strip" } : {}, marks && numbers.map((number) => h("span", { title: clauseName(number) }, number))), h("span", {}, !hidden() && "becomes"),
+      h("span", { class: "rx-values" }, names("source", "s"), names("target", "t")));
   }
 
   // Those that occur.
@@ -375,6 +403,7 @@ function render({ model, el }) {
     return known.map((one, index) => [index ? ", " : "", one]);
   }
 
+  const signOf = (text) => MARKS[text] ?? "not reached";
   const marked = () => (!hidden() && local.tab === "clauses" && Number.isInteger(model.get("clause")) ? model.get("clause") : null);
   const clauseName = (number) => state.clauses.find((one) => one.number === number)?.label ?? number;
 
@@ -394,7 +423,7 @@ function render({ model, el }) {
             h("option", { value: "", selected: !picks[index], disabled: true }, "choose"),
             FATES.map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
         : [
-            h("span", { class: "rx-strip" }, row.marks.map(([text, style, reason]) =>
+            h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text, , reason], at) => `clause ${at}: ${reason || signOf(text)}`).join("; ") }, row.marks.map(([text, style, reason]) =>
               h("span", { class: text === "?" ? "rx-unknown" : `rm-${style}`, title: reason }, text))),
             badge(row.style, row.fate),
           ],
@@ -529,6 +558,8 @@ function render({ model, el }) {
     return [
       h("p", { class: "rx-who" }, h("b", {}, value(row.name)), " ", badge(row.style, row.fate)),
       h("p", { class: "rx-gist" }, row.gist),
+      // Why it has no partner is asked at any step; at the join it stands there.
+      state.kind === "MERGE" && !row.target && steps[at()] !== "join" && h("p", { class: "rx-gist" }, row.reasons[0] ?? "", row.near && ` ${row.near}`),
       station("read", !steps.includes("join") ? "WHERE is true" : row.target ? (row.source ? "both sides" : "the target alone") : "the source alone",
         sides(row), !steps.includes("join") && row.verdicts.map(verdictView)),
       station("join", barred(row) ? `${row.group}: ON is unknown` : row.group,
@@ -555,8 +586,6 @@ function render({ model, el }) {
 
   // Of options that were not run the pages are known, and no call was made.
   const notRun = () => Boolean(state.no_calls);
-  // Which rows change no option decides, unless it ends the statement: the counts stay those of the run.
-  const asItRan = () => notRun() && !state.failed;
   const writerName = (number) => (number < 0 ? "some writer" : `writer ${number}`);
 
   function sides(row) {
@@ -625,7 +654,7 @@ function render({ model, el }) {
       h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
         h("td", { class: "rm-r rm-mut" }, call.order),
-        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
+        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.given && h("div", {}, h("small", { class: "rm-mut" }, "with "), call.given), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
   }
 
   // The rows that the sink of a writer has got.
@@ -640,13 +669,16 @@ function render({ model, el }) {
 
   const scroll = (label, content) => h("div", { class: "rm-scroll", tabindex: 0, role: "region", "aria-label": label, "data-key": `scroll-${label}` }, content);
 
-  function table(name, channels, rows, lead) {
+  // Where two pages stand side by side, a long name takes several lines.
+  const broken = (name) => name.split("_").map((part, index) => [index > 0 && ["_", h("br")], part]);
+
+  function table(name, channels, rows, lead, named = (one) => one) {
     return scroll(name, h("table", { class: "rm-t" },
       h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
-        h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), channel.name)))),
+        h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), named(channel.name))))),
       h("tbody", {}, rows.map((row) => h("tr", {
-        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}`, click: () => row.of !== null && choose(row.of),
-      }, lead && h("td", { class: "rm-mut" }, row.gone ? "run" : lead(row)), row.cells.map((one, index) => h("td", { class: `${channels[index]?.right ? "rm-r" : ""}${row.changed?.[index] ? " rx-changed" : ""}` }, value(one))))))));
+        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}${row.room ? " rx-room" : ""}${row.dropped ? " rx-dropped" : ""}`, click: () => row.of !== null && choose(row.of),
+      }, lead && h("td", { class: "rm-mut" }, row.gone ? "run" : lead(row)), row.cells.map((one, index) => h("td", { class: `${channels[index]?.right ? "rm-r" : ""}${channels[index]?.plain ? "rx-plain" : ""}${row.changed?.[index] ? " rx-changed" : ""}` }, value(one))))))));
   }
 
   function moment() {
@@ -662,14 +694,41 @@ function render({ model, el }) {
     }
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     const other = base !== state;
-    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, other ? beside(state.before, base.before, () => true) : state.before.rows, name)];
+    const before = other ? beside(state.before, base.before, () => true) : state.before.rows;
+    if (key === "case") {
+      const decided = before.map((row) => ({ ...row, cells: row.cells.slice(0, state.before.decided) }));
+      return ["Rows with the merge_row that the CASE has made", table("Page at this moment", state.before.channels.slice(0, state.before.decided), decided, name)];
+    }
+    if (key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, before, name)];
     const withWriter = stepOf(steps.includes("exchange") ? "exchange" : "sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
     const rows = other ? beside(state.after, base.after, (one, row) => one.letter === row.letter) : state.after.rows;
+    if (key === "transform") return ["Page before and after transform_page", bothPages(before, rows, name)];
     // The sinks do not get what the engine keeps to count by.
     const handed = stepOf("sinks") <= at() ? state.after.handed : state.after.channels.length;
     const title = (notRun() ? WOULD[key] : null) ?? HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store";
     return [title, table("Page at this moment", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
+  }
+
+  // The page before and the page after, each row beside what becomes of it: where it becomes several, its own line has room for them.
+  function bothPages(before, after, name) {
+    const lines = [[], []], ties = new Map();
+    for (const of of [...new Set([...before, ...after].map((row) => row.of))].sort((a, b) => a - b)) {
+      const [from, to] = [before, after].map((rows) => rows.filter((row) => row.of === of));
+      const count = Math.max(1, from.length, to.length), made = to.filter((row) => !row.gone).length;
+      for (let at = 0; at < count; at += 1) {
+        const right = to[at] ?? { of, cells: state.after.channels.map((_, index) => (index ? "" : "dropped")), dropped: true };
+        lines[0].push(from[at] ?? { of, cells: state.before.channels.map(() => ""), room: true });
+        lines[1].push(right);
+        ties.set(right, made === 0 ? "\u2500\u00d7" : made === 1 ? "\u2500\u25b8" : at === 0 ? "\u252c\u25b8" : at === made - 1 ? "\u2514\u25b8" : "\u251c\u25b8");
+      }
+    }
+    const tied = (row) => [h("span", { class: "rx-tie", "aria-hidden": "true" }, ties.get(row)), " ", h("span", { class: "rx-again" }, name(row))];
+    const side = (title, label, channels, rows, lead) => h("div", {}, h("h5", {}, title), table(label, channels, rows, lead, broken));
+    const [was, is] = [before, after].map((rows) => rows.filter((row) => !row.gone).length);
+    return h("div", { class: "rx-pages" },
+      side(`before: ${was} row${was === 1 ? "" : "s"}`, "Page before transform_page", state.before.channels, lines[0], (row) => (row.room ? "\u00a0" : name(row))),
+      side(`after: ${is} row${is === 1 ? "" : "s"}`, "Page after transform_page", state.after.channels, lines[1], tied));
   }
 
   // As they are before anything is joined: each source row once, and of the target whatever is known.
@@ -678,7 +737,7 @@ function render({ model, el }) {
       const seen = new Set();
       const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : JSON.stringify(row.target) }))
         .filter(({ cells, id }) => cells && !seen.has(id) && seen.add(id));
-      return [...rows, ...extra.map((cells) => ({ of: null, cells }))];
+      return [...rows, ...extra.map(({ cells }) => ({ of: null, cells }))];
     };
     const shown = (side, extra) => state.sides[side].length > 0 &&
       h("div", {}, h("h5", {}, side), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
@@ -691,14 +750,16 @@ function render({ model, el }) {
   function reader() {
     const done = steps[at()] === "commit" && !hidden() && lasts();
     const columns = state.sides.target.map(({ name, right }) => ({ number: "", name, right }));
+    if (done) columns.push({ number: "", name: "why", right: false, plain: true });
+    const why = (row) => (!done ? [] : [row.clause >= 0 ? `${clauseName(row.clause)} ${row.fate}` : state.kind === "MERGE" ? "no clause fires" : ""]);
     const rows = [];
     state.rows.forEach((row, of) => {
       if (!done) { if (row.target) rows.push({ of, cells: row.target }); return; }
-      if (row.fate === "DELETE") rows.push({ of, cells: row.target ?? [], style: "D", sign: "\u2212" });
-      else if (row.made) rows.push({ of, cells: row.made, style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
-      else if (row.target) rows.push({ of, cells: row.target, sign: "" });
+      if (row.fate === "DELETE") rows.push({ of, cells: [...(row.target ?? []), ...why(row)], style: "D", sign: "\u2212" });
+      else if (row.made) rows.push({ of, cells: [...row.made, ...why(row)], style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
+      else if (row.target) rows.push({ of, cells: [...row.target, ...why(row)], sign: "" });
     });
-    for (const cells of state.others) rows.push({ of: null, cells, sign: "" });
+    for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
@@ -729,7 +790,7 @@ function render({ model, el }) {
     body.replaceChildren(
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
-      h("div", { class: "rx-below" }, h("section", { class: "rx-moment" }, h("h4", {}, "At this moment", h("small", {}, title)), page, legend()), reader()),
+      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}` }, h("h4", {}, "At this moment", h("small", {}, title)), page, legend()), reader()),
       h("p", { class: "rm-meta rx-keys" }, KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
-from rowmerge_nb.report.model.repeated import repeated_matches
+from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.words import MINUS, code_parts, join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "asides", "legends"]
+__all__ = ["CALLS", "asides", "given", "legends"]
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
@@ -28,6 +28,13 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
+_ASKED: Final = {"get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"}
+_HANDED: Final = {
+    "create_merge_sink": "the handle that begin_merge gave",
+    "commit": "the handle of the connector's transaction",
+    "rollback": "the handle of the connector's transaction",
+}
+"""What calls are called with, whatever the statement is."""
 _TWO_ROWS: Final = (
     "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
     "DELETE of the old row, by its row id, and an INSERT of the new one."
@@ -36,11 +43,9 @@ _ONE_ROW: Final = (
     "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
     "old row wherever it lies, and all columns with their new values, among them those that no clause sets."
 )
-
-
-_EXPRESSIONS: Final = (
-    " Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
-    "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."
+_SINKS: Final = (
+    "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
+    "rows of its pages and hands them over, the sink stores them."
 )
 
 
@@ -49,10 +54,40 @@ def asides(trace: Trace) -> dict[str, str]:
     told = {}
     in_place = trace.paradigm != DELETE_AND_INSERT
     if rules := repeated_matches(trace):
-        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + _EXPRESSIONS
+        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
+    told["sinks"] = _SINKS
     return told
+
+
+def given(trace: Trace, method: str, carries: str) -> str:
+    """Say what a call of the contract is called with beside the session; ``""`` where what it carries says so, or nothing else is handed over.
+
+    Args:
+        trace: the statement's trace.
+        method: the call's name.
+        carries: what the trace has of it.
+    """
+    table = f"the handle of {visible(trace.qualified)}"
+    if method in _ASKED:
+        return table
+    if method == "finish_merge":
+        return "the handle that begin_merge gave, and the fragments of all sinks"
+    if carries:
+        return ""
+    if method == "begin_merge":
+        return f"{table}{_updated(trace)}"
+    return _HANDED.get(method, "")
+
+
+def _updated(trace: Trace) -> str:
+    """Say of each UPDATE clause what columns it sets; today's Trino hands that over, the documents' does not."""
+    if trace.era != Era.CURRENT:
+        return ""
+    updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
+    told = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
+    return f", and the columns that are updated: {'; '.join(told) or 'none'}"
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
@@ -61,8 +96,10 @@ def legends(trace: Trace) -> dict[str, list[list[str]]]:
     if pages is None or not pages.transformed:
         return {}
     before, after = _before(trace, pages), _after(trace, pages)
+    # What MarkDistinct marks, and by what, is not there at the CASE.
+    decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
     # The last channel is not for the sinks.
-    return {"case": before, "distinct": before, "transform": after, "exchange": after, "sinks": after[:-1]}
+    return {"case": decided, "distinct": before, "transform": after, "exchange": after, "sinks": after[:-1]}
 
 
 def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
@@ -95,9 +132,17 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
             if current
             else f"the row that the clause makes; of a DELETE and of no clause NULL{f', but for the old {places}' if places else ''}",
         ],
-        ["present", "the join found a target row; NULL of no clause" if current else "the join found a target row"],
+        [
+            "present",
+            "the join found a target row; of no clause NULL, as all of merge_row"
+            if current
+            else "the join found a target row, of no clause too; the documents' example has false there, Trino 476 a merge_row that is NULL",
+        ],
         ["operation", codes],
-        ["case_number", f"the clause that fired, {none} where none did; once in merge_row, and once beside it for is_distinct"],
+        [
+            "case_number",
+            f"the clause that fired, {none} where none did; behind the CASE once more beside merge_row, for is_distinct",
+        ],
         [
             "is_distinct",
             "0 where a pair of unique_id and case_number has come before; of rows without a target row it is 0 as well from the second on, and does not count"

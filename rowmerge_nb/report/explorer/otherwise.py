@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.explorer.legend import given
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_steps
 from rowmerge_nb.trace.words import operation_letters
@@ -32,8 +33,19 @@ _FRAGMENTS: Final = (
     "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
 _NOT_KNOWN: Final = "how many fragments, only a run can tell"
-_FINISH: Final = "Not run: what fragments the sinks would give, and what the connector would make of them, is not known."
-_COMMIT: Final = "Not run: all of it would become visible at once."
+_ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
+_FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
+_OF_ROW: Final = "Not run. Fragments of {} would name it."
+_COMMIT: Final = "Not run. All of it would become visible at once."
+_SAME_TABLE: Final = (
+    " The table would have the same rows as after the run: only the form differs in which its changes reach the connector."
+)
+_HEADS: Final = {
+    (False, True): "With these options, not run; the same rows change: ",
+    (False, False): "With these options, not run: ",
+    (True, False): "With these options, not run, it would fail: ",
+}
+"""What stands before the outcome: by whether it fails, and whether the table has the same rows."""
 _PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
 
 
@@ -85,17 +97,27 @@ def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> 
 def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
     state = explorer_state(trace, untouched)
     calls = list(_calls(trace, run))
-    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT}
     known = trace.state == StatementState.FAILED
+    same = not known and _left(state) == _left(run)
+    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT + (_SAME_TABLE if same else "")}
     return {
         **state,
         "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
         "absent": [],
-        "rows": [{**row, "finish": [row["finish"][0], _FINISH]} if row["becomes"] else row for row in state["rows"]],
+        "rows": [
+            {**row, "finish": [row["finish"][0], _OF_ROW.format(row["finish"][0])]} if row["becomes"] else row
+            for row in state["rows"]
+        ],
+        "outcome": [[_HEADS[known, same], "b"], *state["outcome"]],
         "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
         "calls": calls,
         "no_calls": _said_of_calls(calls, run),
     }
+
+
+def _left(state: Mapping[str, Any]) -> list[Any]:
+    """Give what is left of the rows in the table."""
+    return [(row["fate"], row["made"]) for row in state["rows"]]
 
 
 def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
@@ -132,19 +154,25 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     own = [call for call in run["calls"] if call["writer"] is None]
     words = {call["method"]: call for call in of_sinks}
     carries = {"get_row_change_paradigm": trace.paradigm, "finish": _NOT_KNOWN, "finish_merge": _NOT_KNOWN}
+    if trace.era != run["options"]["era"]:
+        # What it is told of updated columns is a question of the era.
+        carries["begin_merge"] = ""
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
-        stored = {**carries, "store_merged_rows": operation_letters(writer.rows)}
+        handed = {name: call["carries"] for name, call in words.items() if name == "create_merge_sink"}
+        stored = {**carries, **handed, "store_merged_rows": operation_letters(writer.rows)}
         made += [
             {**words[method], "writer": writer.writer, "where": f"writer {writer.writer}", "carries": stored.get(method, "")}
             for method in methods
         ]
     made += [call for call in own if call["order"] > first]
     for order, call in enumerate(made, start=1):
+        carried = carries.get(call["method"], call["carries"]) if call["writer"] is None else call["carries"]
         yield {
             **call,
             "order": order,
-            "carries": carries.get(call["method"], call["carries"]) if call["writer"] is None else call["carries"],
+            "given": given(trace, call["method"], carried),
+            "carries": carried,
         }
 
 

@@ -46,7 +46,7 @@ _SHELL: Final = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
 <title>{title}</title>
 <style>:root{{color-scheme:light dark}}body{{margin:0 auto;padding:24px 16px;max-width:1120px;background:light-dark(#fff,#111)}}
-pre.statement{{margin:0 0 16px;padding:8px 12px;background:light-dark(#f3f4f6,#22262b);color:light-dark(#1f2328,#e6e8eb);font:12px/18px Menlo,Consolas,"Liberation Mono",monospace;overflow-x:auto}}
+pre.statement{{margin:0 0 16px;padding:8px 12px;background:light-dark(#f3f4f6,#22262b);color:light-dark(#1f2328,#e6e8eb);font:12px/18px Menlo,Consolas,"Liberation Mono",monospace;white-space:pre-wrap;overflow-wrap:anywhere}}
 pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-block;min-width:9ch;color:light-dark(#59636e,#9da7b1)}}
 </style><style>{styles}</style></head><body>
 <pre class="statement">{statement}</pre>

@@ -14,12 +14,12 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
-from rowmerge_nb.report.explorer.places import place_sentence, placed_rows
+from rowmerge_nb.report.explorer.legend import CALLS, asides, given, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
+from rowmerge_nb.report.model.places import place_sentence, placed_rows
 from rowmerge_nb.report.model.placing import passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.near import NearKeys, NearRow
     from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
 
 __all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
@@ -51,7 +52,9 @@ _GROUPS: Final = {
     Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
     Join.CHOSEN: "chosen by WHERE",
 }
-_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": [], "handed": 0}
+_ALONE: Final = "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
+_NOT_CHOSEN: Final = "WHERE is not true for it, so it stays as it is."
+_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": [], "handed": 0, "decided": 0}
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
 
@@ -97,7 +100,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         if shown
         else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
-        "others": _rows_of(untouched if untouched is not None else _told_untouched(trace)),
+        "others": _others(trace, untouched if untouched is not None else _told_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
         if pages is not None and shown
@@ -118,6 +121,7 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
             "method": row.method,
             "carries": row.carries,
             "means": CALLS.get(row.method, ""),
+            "given": given(trace, row.method, row.carries),
             "error": row.error,
         }
         for row in (report.calls.rows if report.calls is not None else ())
@@ -341,7 +345,11 @@ def _near(trace: Trace) -> dict[int | None, str]:
         return {}
     # What a NULL alone bars, ON says itself.
     told = (row for row in near.source.told if row.row is not None and (row.nearest is not None or not row.separations))
-    return {row.row: near_sentence(row, near.terms, "source") for row in told}
+    return {row.row: _near_words(row, near, "source") for row in told}
+
+
+def _near_words(row: NearRow, near: NearKeys, side: str) -> str:
+    return f"{'Near miss: ' if row.nearest is not None else ''}{near_sentence(row, near.terms, side)}"
 
 
 def _assigned(journey: Journey, trace: Trace) -> Iterable[tuple[str, str]]:
@@ -391,11 +399,24 @@ def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
     return rows.select([field.name for field in pages.witness.schema.field("target").type])
 
 
-def _rows_of(rows: pa.Table | pa.RecordBatch | None) -> list[list[str | None]]:
+def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[str, Any]]:
+    """Give rows that no clause has looked at: their values, why they stay, and what their keys are near to."""
     if rows is None:
         return []
-    columns = [python_values(column) for column in rows.slice(0, MOST_ROWS).columns]
-    return [[_value(value) for value in row] for row in zip(*columns, strict=True)]
+    why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
+    columns = {
+        name: python_values(column) for name, column in zip(rows.schema.names, rows.slice(0, MOST_ROWS).columns, strict=True)
+    }
+    found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [{"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in found]
+
+
+def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
+    near = trace.near
+    if near is None or near.target is None:
+        return ""
+    told = (one for one in near.target.told if one.columns and one.columns.items() <= row.items())
+    return next((_near_words(one, near, "target") for one in told), "")
 
 
 # -- pages ----------------------------------------------------------------------------------------------------------------
@@ -424,6 +445,10 @@ def _page(
     hashed = pages.layout.before.hash if unfolded else None
     return {
         "channels": [_channel(channel) for channel in channels],
+        # So many of them are there when the CASE has made merge_row, its last ones.
+        "decided": pages.layout.before.merge_row + page.column(pages.layout.before.merge_row).type.num_fields
+        if unfolded
+        else len(channels),
         "rows": [
             {
                 "of": place[at],

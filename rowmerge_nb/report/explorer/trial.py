@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["TRIAL", "differing_steps", "editable_cells", "moved_since", "trial_state"]
 
 TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
-_PAGES: Final = (("case", "before"), ("distinct", "before"), ("transform", "after"), ("exchange", "after"), ("sinks", "writers"))
+_PAGES: Final = (
+    ("case", "before"),
+    ("distinct", "before"),
+    ("transform", "after"),
+    ("exchange", "after"),
+    ("sinks", "writers"),
+    ("finish", "writers"),
+    ("commit", "writers"),
+)
 """The steps whose page a trial may change, and where the state has it."""
 
 
@@ -49,7 +57,19 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
 def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
     """Name the steps whose page is another one than in a state of the same rows."""
     steps = {step["key"] for step in state["steps"]}
-    return [key for key, part in _PAGES if key in steps and _page(state[part]) != _page(same[part])]
+    return [key for key, part in _PAGES if key in steps and _page(_shown(state, key, part)) != _page(_shown(same, key, part))]
+
+
+def _shown(state: Mapping[str, Any], key: str, part: str) -> Any:
+    """Give what a step shows of a part."""
+    page = state[part]
+    if key != "case":
+        return page
+    decided = page["decided"]
+    return {
+        "channels": page["channels"][:decided],
+        "rows": [{**row, "cells": row["cells"][:decided]} for row in page["rows"]],
+    }
 
 
 def _page(part: Any) -> str:

@@ -39,6 +39,12 @@ _CHOICES: Final = {
 _OF_JSON: Final = (str, int, float)
 
 
+class _Given(traitlets.Any):
+    """A trait that is set from Python: the widget's checks tell of all that it cannot be, None and other types too, as of wrong arguments."""
+
+    allow_none = False
+
+
 class Explorer(anywidget.AnyWidget):
     """A statement seen row by row and step by step.
 
@@ -69,16 +75,16 @@ class Explorer(anywidget.AnyWidget):
     _esm = explorer_module()
     _css = explorer_styles()
     state = traitlets.Dict().tag(sync=True)
-    row = traitlets.Int(-1).tag(sync=True)
-    step = traitlets.Unicode("").tag(sync=True)
-    clause = traitlets.Int(None, allow_none=True).tag(sync=True)
+    row = _Given(-1).tag(sync=True)
+    step = _Given("").tag(sync=True)
+    clause = _Given(None).tag(sync=True)
     picks = traitlets.Dict().tag(sync=True)
     score = traitlets.Int(None, allow_none=True).tag(sync=True)
-    paradigm = traitlets.Unicode("").tag(sync=True)
-    era = traitlets.Unicode("").tag(sync=True)
-    duplicates = traitlets.Unicode("").tag(sync=True)
-    statement = traitlets.Unicode("").tag(sync=True)
-    cells = traitlets.Dict().tag(sync=True)
+    paradigm = _Given("").tag(sync=True)
+    era = _Given("").tag(sync=True)
+    duplicates = _Given("").tag(sync=True)
+    statement = _Given("").tag(sync=True)
+    cells = _Given().tag(sync=True)
     asrun = traitlets.Dict().tag(sync=True)
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
@@ -166,6 +172,11 @@ class Explorer(anywidget.AnyWidget):
         option: str = checked(proposal["value"], name, _CHOICES[name].__contains__, f"one of {', '.join(_CHOICES[name])}")
         return option
 
+    @traitlets.validate("statement")
+    def _statement_given(self, proposal: Any) -> str:
+        statement: str = checked(proposal["value"], "statement", str, "the text of a statement")
+        return statement
+
     @traitlets.validate("cells")
     def _cells_of_form(self, proposal: Any) -> dict[str, dict[str, Any]]:
         if self._again is None:
@@ -182,7 +193,12 @@ class Explorer(anywidget.AnyWidget):
     @traitlets.validate("row")
     def _row_there(self, proposal: Any) -> int:
         rows = len(self.state["rows"])
-        row: int = checked(proposal["value"], "row", lambda row: -1 <= row < rows, f"a row from 0 to {rows - 1}, or -1 for none")
+        row: int = checked(
+            proposal["value"],
+            "row",
+            lambda row: type(row) is int and -1 <= row < rows,
+            f"a row from 0 to {rows - 1}, or -1 for none",
+        )
         return row
 
     @traitlets.validate("step")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.words import number
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,10 @@ __all__ = [
 
 MOST_LANES: Final = 6
 """Above so many clauses a drawing has one lane per operation."""
+MOST_LINES: Final = 16
+"""So many lines are shown of what stands in front of the clauses: a source may be a thousand rows of VALUES."""
+MOST_LETTERS: Final = 600
+"""So many letters are shown of a line of the statement."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,18 @@ class ClauseRow:
 
 @dataclass(frozen=True)
 class ClauseTable:
-    """The clauses in the order tried, rows without a clause last; ``total`` is the sum of their rows."""
+    """The clauses in the order tried, rows without a clause last; ``total`` is the sum of their rows.
+
+    ``head`` is what the statement says in front of its clauses, line by line and not all of it where it is long, and ``tail`` what it says
+    behind them; the line of the tail is ``tail_line``.
+    """
 
     rows: tuple[ClauseRow, ...]
     total: int | None
     total_label: str
+    head: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    tail_line: int = 1
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,43 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
     writes = _writes(trace.plan)
     rows = tuple(_row(record, total, writes) for record in trace.clauses)
     joined = trace.alone is not None or (trace.source_rows is not None and total is not None and total != trace.source_rows)
-    return ClauseTable(rows, total, "joined rows" if joined else "source rows")
+    head, tail, tail_line = _around(trace)
+    return ClauseTable(rows, total, "joined rows" if joined else "source rows", head, tail, tail_line)
+
+
+def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """Give the lines of the statement in front of its first clause, those behind its last one, and the number of the first of these."""
+    clauses = [record for record in trace.clauses if record.number >= 0]
+    starts = [_start(trace.statement, record) for record in clauses]
+    if not clauses or min(starts) < 0:
+        return (), (), 1
+    end = starts[-1] + len(clauses[-1].text)
+    behind = trace.statement[end:]
+    line = trace.statement.count("\n", 0, end + len(behind) - len(behind.lstrip())) + 1
+    return _written(trace.statement[: starts[0]]), _written(behind), line
+
+
+def _start(statement: str, record: ClauseRecord) -> int:
+    """Find a clause in its statement, on its line; -1 where it is not there as it is written."""
+    before = "\n".join(statement.split("\n")[: record.line - 1])
+    return statement.find(record.text, len(before))
+
+
+def _written(text: str) -> tuple[str, ...]:
+    """Give the lines of a text; of long ones what is left out is said."""
+    lines = [line.rstrip() for line in text.expandtabs(4).replace("\r", "").strip().split("\n") if line.strip()]
+    if len(lines) > MOST_LINES:
+        left = len(lines) - MOST_LINES + 1
+        lines = [*lines[: MOST_LINES - 2], f"… {plural(left, 'more line')} …", lines[-1]]
+    return tuple(visible(_cut(line)) for line in lines)
+
+
+def _cut(line: str) -> str:
+    """Leave the middle of a long line out: what a source is called stands at its end."""
+    if len(line) <= MOST_LETTERS:
+        return line
+    half = MOST_LETTERS // 2
+    return f"{line[:half]} … {number(len(line) - 2 * half)} more letters … {line[-half:]}"
 
 
 def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> ClauseRow:
@@ -128,7 +175,7 @@ def _clause_lines(text: str) -> tuple[str, ...]:
     """Cut a clause into its lines; those after the first lose their common indent and get two spaces."""
     first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
     following = textwrap.dedent(rest).split("\n")
-    return (visible(first.rstrip()), *(f"  {visible(line.rstrip())}" for line in following if line.strip()))
+    return (visible(_cut(first.rstrip())), *(f"  {visible(_cut(line.rstrip()))}" for line in following if line.strip()))
 
 
 def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:

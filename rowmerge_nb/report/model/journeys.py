@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.pages import row_limit
-from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence
+from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
 from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from rowmerge_nb.trace.journeys import Journey, Verdict
@@ -41,7 +41,8 @@ class Mark:
 class JourneyRow:
     """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them.
 
-    ``by_null``: that sentence speaks of a NULL that made a condition unknown.
+    ``by_null``: that sentence speaks of a NULL that made a condition unknown. ``near`` says of a source row without a partner which key of
+    the target is nearest, and ``apart`` which clauses are not about rows like it; ``""`` where there is nothing of that kind to say.
     """
 
     source: str
@@ -55,6 +56,18 @@ class JourneyRow:
     gist: str
     reasons: tuple[str, ...]
     by_null: bool = False
+    near: str = ""
+    apart: str = ""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that there is to say of it, in the order in which it was asked: behind the join, what is near, and which clauses were not asked."""
+        return tuple(filter(None, (*self.reasons[:1], self.near, self.apart, *self.reasons[1:])))
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """What a row opens to: what the sentence about it has not said."""
+        return tuple(said for said in self.told if said not in self.gist)
 
     @property
     def which(self) -> str:
@@ -78,7 +91,8 @@ class Journeys:
 
     Args:
         joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
-        stored_by: what stored a row: ``writers``, or in the older flow ``split``.
+        stored_by: what stored a row: ``to writer``, or in the older flow ``split``.
+        source_columns: the columns of the source rows in one text, and ``target_columns`` those of the target rows; ``""`` without.
         complete: they are those of all joined rows.
         asked: the condition by which they were asked for; ``""`` where they were not.
         remark: what a reader must know about what is missing; otherwise ``""``.
@@ -94,6 +108,13 @@ class Journeys:
     remark: str = ""
     others: tuple[str, ...] = ()
     apart: str = ""
+    source_columns: str = ""
+    target_columns: str = ""
+
+    @property
+    def clauses(self) -> tuple[int, ...]:
+        """The numbers of the clauses, in the order of the marks."""
+        return tuple(range(len(self.rows[0].marks))) if self.rows else ()
 
     @property
     def marks(self) -> str:
@@ -112,6 +133,11 @@ class Journeys:
         if self.joined:
             return ("source row", "join", "target row", "clauses", "fires", "becomes", self.stored_by)
         return ("row", "operation", "becomes", self.stored_by)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """By the head of a column that holds rows the names of what stands in them."""
+        return {"source row": self.source_columns, "target row": self.target_columns, "row": self.target_columns}
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
         """Give the texts of a row, one per head."""
@@ -140,30 +166,33 @@ def build_journeys(trace: Trace) -> Journeys | None:
         rows=tuple(_with_near(journey_row(journey, joined), near.get(journey.source_row)) for journey in shown),
         summary=summary,
         joined=joined,
-        stored_by="split" if trace.flow == Flow.UPDATABLE else "writers",
+        stored_by="split" if trace.flow == Flow.UPDATABLE else "to writer",
         complete=complete,
         asked=asked.condition if asked is not None else "",
         remark=_remark(asked),
         others=others,
         apart=apart,
+        source_columns=_columns(journey.source for journey in shown),
+        target_columns=_columns(journey.target for journey in shown),
     )
 
 
+def _columns(rows: Iterable[Mapping[str, Any] | None]) -> str:
+    """Write the names of the columns of rows as the rows themselves are written."""
+    names = next((tuple(row) for row in rows if row is not None), ())
+    return cell(names, _VALUES).text if names else ""
+
+
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Say by the numbers of source rows which keys those without a partner are near to."""
+    """Say by the numbers of source rows which keys those without a partner are near to, or that none is."""
     near = trace.near
     if near is None or near.source is None:
         return {}
-    return {
-        row.row: near_sentence(row, near.terms, "source")
-        for row in near.source.told
-        if row.row is not None and is_likely_mistake(row)
-    }
+    return {row.row: near_sentence(row, near.terms, "source") for row in near.source.told if row.row is not None}
 
 
 def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
-    """Put behind the first reason, which says that a row has no partner, what it is near to."""
-    return row if near is None else replace(row, reasons=(row.reasons[0], near, *row.reasons[1:]))
+    return row if near is None else replace(row, near=near)
 
 
 def _remark(asked: AskedRows | None) -> str:
@@ -211,8 +240,18 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         writers=", ".join(writers),
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
+        apart=_apart(journey),
         by_null=journey.barred is not None or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
     )
+
+
+def _apart(journey: Journey) -> str:
+    """Name the clauses that are about rows of another kind."""
+    numbers = [number(verdict.clause.number) for verdict in journey.verdicts if verdict.fate is Fate.NOT_APPLICABLE]
+    if not numbers:
+        return ""
+    clauses, are = ("Clause", "is") if len(numbers) == 1 else ("Clauses", "are")
+    return f"{clauses} {join(numbers)} {are} about other rows, not about those that are {journey.join}."
 
 
 def _mark(verdict: Verdict) -> Mark:

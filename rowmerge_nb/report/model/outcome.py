@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, writers_phrase
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.nodes import ScanFacts
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
+__all__ = ["Balance", "Outcome", "build_balance", "build_outcome"]
 
 MOST_GROUPS: Final = 20
 """So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
@@ -263,7 +263,7 @@ def _meta(trace: Trace) -> Phrase:
     if trace.flow == Flow.UPDATABLE:
         runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
-        runs.append(Run(plural(len(trace.writers), worker_word(trace)) + ", "))
+        runs.append(Run(f"{plural(len(trace.writers), 'split') if trace.flow == Flow.UPDATABLE else writers_phrase(trace)}, "))
     elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
         none = "no split" if trace.flow == Flow.UPDATABLE else "no writer: no row reached a sink"
         runs.append(Run(f"{none}, "))
@@ -283,11 +283,6 @@ def _meta(trace: Trace) -> Phrase:
 
 
 _NO_COUNTS: Final = "no row counts because nothing was executed"
-
-
-def worker_word(trace: Trace) -> str:
-    """Give the word for what stores rows: a writer with its sink, or a split with its page source."""
-    return "split" if trace.flow == Flow.UPDATABLE else "writer"
 
 
 def build_balance(trace: Trace) -> Balance | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.model.alignment import AlignedRow, aligned_rows
+from rowmerge_nb.report.model.places import places_of
 from rowmerge_nb.report.model.placing import (
     DELETE_AND_INSERT,
     exchange_sentence,
@@ -124,7 +126,7 @@ class Channels:
 
 @dataclass(frozen=True)
 class AfterRow:
-    """A row that left ``transform_page``; cells as in `Channels.after`, and the number by which it has found its writer."""
+    """A row that left ``transform_page``: cells as in `Channels.after`, the number by which it has found its writer, and its place in the page."""
 
     word: str
     letter: str
@@ -136,6 +138,23 @@ class AfterRow:
     insert_from_update: Cell
     number: str
     writer: int | None
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Rows that the exchange sent to one writer for one reason.
+
+    Args:
+        values: what was hashed, or given to a function of the connector's, and ``number`` what came of it.
+        writer: the writer's number; ``""`` where it is not known.
+        rows: the rows, by their place in the ledger and the letter of their operation.
+    """
+
+    values: str
+    number: str
+    writer: str
+    rows: str
 
 
 @dataclass(frozen=True)
@@ -183,6 +202,9 @@ class Pages:
         row_word: what one line of the ledger is about.
         updates_only: the statement is an UPDATE, which neither inserts nor deletes.
         number_head: what the numbers are by which rows find their writers; ``""`` where there are none.
+        destinations: which rows went to which writer, and why; empty without an exchange.
+        other: the paradigm that was not chosen; ``""`` where it is not known what it would make of the rows.
+        otherwise: the rows of which it would make others, with those of both.
         writer_head: how a writer follows from that number: ``writer = mod 2``.
     """
 
@@ -198,10 +220,13 @@ class Pages:
     updates_only: bool = False
     number_head: str = ""
     writer_head: str = "writer"
+    destinations: tuple[Destination, ...] = ()
+    other: str = ""
+    otherwise: tuple[AlignedRow, ...] = ()
 
 
-def build_pages(trace: Trace) -> Pages | None:
-    """Make the pages part; None for statements without a ``transform_page``."""
+def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
+    """Make the pages part; None for statements without a ``transform_page``. ``other`` is the statement under the other paradigm."""
     channels = _channels(trace)
     if channels is None:
         return None
@@ -217,7 +242,7 @@ def build_pages(trace: Trace) -> Pages | None:
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     rows = _ledger(sample, channels)
     shown = _choose(rows, row_limit(len(channels.columns)))
-    if any(row.idle for row in shown):
+    if any(row.idle or (row.merge_null and not row.row_id.null) for row in shown):
         remarks = (*remarks, _PRESENT)
     remarks = (_update_rows(trace, channels, rows if sample.complete else []), *remarks)
     which = ""
@@ -228,12 +253,40 @@ def build_pages(trace: Trace) -> Pages | None:
     head = number_head(trace)
     writer = f"writer ={writers_word(trace)}" if head else "writer"
     totals = sample.total_before, sample.total_after
-    return Pages(channels, trace.paradigm, shown, *totals, summary, which, remarks, word, trace.kind == "UPDATE", head, writer)
+    return Pages(
+        channels,
+        trace.paradigm,
+        shown,
+        *totals,
+        summary,
+        which,
+        remarks,
+        word,
+        trace.kind == "UPDATE",
+        head,
+        writer,
+        _destinations(trace, shown),
+        "" if other is None else other.paradigm,
+        () if other is None else tuple(row for row in aligned_rows(trace, other) if row.differs),
+    )
+
+
+def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination, ...]:
+    """Put the rows together that went to one writer for one reason, in the order in which they come."""
+    places = places_of(trace)
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        for half in row.after:
+            if half.at < len(places):
+                found.setdefault(places[half.at].cells, []).append(
+                    f"{row.source or (row.name.text if row.name else 'row')} {half.letter}"
+                )
+    return tuple(Destination(*cells, ", ".join(told)) for cells, told in found.items())
 
 
 _PRESENT: Final = (
-    "present is true also where a row is matched and no clause fires, as in Trino's code; the ELSE branch in the document's example "
-    "has false there."
+    "present of a matched row for which no clause fires: true in the pages of era documents, which compute it as older releases of Trino do, "
+    "though the ELSE branch in the document's example has false there; NULL in those of era current, as the whole merge_row is."
 )
 _HASH_OF_NULL: Final = 42
 """The engine's hash of columns that are all NULL."""
@@ -248,14 +301,21 @@ def _update_rows(trace: Trace, channels: Channels, rows: Sequence[LedgerRow]) ->
     old = f"row_id and the old {kept}" if kept else "row_id"
     halves = [{half.writer for half in row.after} for row in rows if len(row.after) == 2]
     apart = sum(len(writers) == 2 for writers in halves)
-    told = (
-        f"; here the halves of {number(apart)} of {plural(len(halves), 'update')} went to two" if halves and trace.writers else ""
-    )
-    each = f" So each half finds the writer of its own place{told}." if channels.redistribution else ""
+    told = f" {_halves(apart, len(halves))}" if halves and trace.writers else ""
+    each = f" So each of the two goes to the writer of its own place.{told}" if channels.redistribution else ""
     return (
         f"An UPDATE leaves as two rows, {chose}: a DELETE that keeps {old}, and an INSERT with the new values.{each} "
         "insert_from_update = 1 marks the latter for the row count; the sink does not get it."
     )
+
+
+def _halves(apart: int, updates: int) -> str:
+    """Say of how many updates the two rows went to two writers."""
+    if updates == 1:
+        return f"Here both rows of the one UPDATE went to {'two writers' if apart else 'the same writer'}."
+    if not apart:
+        return f"Here both rows of each of the {number(updates)} UPDATEs went to the same writer."
+    return f"Here {number(apart)} of {number(updates)} UPDATEs sent their DELETE and their INSERT to two writers."
 
 
 def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
@@ -263,7 +323,10 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
     placed = exchange_sentence(trace)
     if channels.hash:
         kept = " and ".join(channel.name for channel in channels.redistribution)
-        placed += f" hash is Spark's xxhash64; the channel holds that of the old {kept}, {_HASH_OF_NULL} where there is none, and places nothing."
+        placed += (
+            f" The hash is Spark's xxhash64. The channel hash has that of the old {kept}, {_HASH_OF_NULL} where there is none; the exchange hashes "
+            "anew what each row holds behind transform_page, as the table of writers shows."
+        )
     if placed:
         yield placed.strip()
     if other := other_paradigm(trace):
@@ -415,6 +478,7 @@ def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, s
         insert_from_update=_small(after[layout.insert_from_update][index]),
         number="" if sample.placement is None else str(sample.placement.numbers[index]).replace("-", MINUS),
         writer=writer,
+        at=index,
     )
 
 

@@ -8,7 +8,7 @@ from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.trace.nodes import ExchangeFacts
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.words import MINUS, code, number, plural
+from rowmerge_nb.words import MINUS, code, join, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
@@ -18,12 +18,15 @@ __all__ = [
     "EVENLY",
     "FUNCTION",
     "HASH",
+    "IN_TURN",
     "exchange_of",
     "exchange_sentence",
     "number_head",
     "other_paradigm",
     "passage",
     "rules_of",
+    "writers_among",
+    "writers_phrase",
     "writers_word",
 ]
 
@@ -31,8 +34,12 @@ DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 HASH, FUNCTION, EVENLY = "hash", "function", "evenly"
 """What decides which writer a row goes to: the engine's hash, a function of the connector's, or nothing of the row's."""
+MOST_NAMED: Final = 3
+"""So many writers that got rows are named."""
 ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
+IN_TURN: Final = "the writers in turn, some thousand rows at a time"
+"""Where rows go whose values decide nothing."""
 COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
 
 
@@ -48,10 +55,30 @@ def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
     return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
 
 
+def writers_among(trace: Trace) -> int | None:
+    """Give among how many writers the exchange chose; None where that is not known."""
+    placement = None if trace.pages is None else trace.pages.placement
+    return None if placement is None else placement.writers
+
+
+def writers_phrase(trace: Trace) -> str:
+    """Count the writers, and say which of them got rows where it was not all: ``2 writers, of which writer 1 got rows``."""
+    got = [record.writer for record in trace.writers]
+    among = writers_among(trace)
+    if among is None or among <= len(got):
+        return plural(len(got), "writer")
+    which = (
+        f"{'writer' if len(got) == 1 else 'writers'} {join([number(writer) for writer in got])}"
+        if len(got) <= MOST_NAMED
+        else number(len(got))
+    )
+    return f"{plural(among, 'writer')}, of which {which} got rows"
+
+
 def writers_word(trace: Trace) -> str:
     """Say among how many writers the exchange chose: `` mod 2``; nothing where that is not known."""
-    placement = None if trace.pages is None else trace.pages.placement
-    return "" if placement is None else f" mod {number(placement.writers)}"
+    among = writers_among(trace)
+    return "" if among is None else f" mod {number(among)}"
 
 
 def number_head(trace: Trace) -> str:
@@ -84,9 +111,7 @@ def exchange_sentence(trace: Trace) -> str:
 
 
 def _writer(trace: Trace, rule: str, words: str) -> str:
-    return (
-        "the writers in turn, some thousand rows at a time" if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
-    )
+    return IN_TURN if rule == EVENLY else f"writer {_rule(words)}{writers_word(trace)}"
 
 
 def _rule(rule: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, exchange_of, passage
-from rowmerge_nb.report.model.repeated import repeated_matches
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, exchange_of, passage, writers_among
+from rowmerge_nb.report.model.repeated import Repeated, build_repeated
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
@@ -153,7 +153,8 @@ class Plan:
         legend: how to read the drawing.
         paradigm: the row change paradigm.
         printed: of a plan that was not run: what EXPLAIN prints of it, line by line.
-        repeated: what Trino's rule about repeated matches is beside that of the SQL standard; ``""`` where nothing is checked.
+        repeated: what Trino's rule about repeated matches is beside that of the SQL standard; None where nothing is checked.
+        among: how many writers the exchange chose among; None where that is not known.
     """
 
     operators: tuple[Operator, ...]
@@ -172,7 +173,8 @@ class Plan:
     legend: str
     paradigm: str
     printed: tuple[str, ...] = ()
-    repeated: str = ""
+    repeated: Repeated | None = None
+    among: int | None = None
 
     @property
     def would(self) -> tuple[Operator, ...]:
@@ -228,7 +230,8 @@ def build_plan(trace: Trace) -> Plan | None:
         legend=legend,
         paradigm=trace.paradigm,
         printed=tuple(visible(line) for line in explain_text(trace.plan).split("\n")) if unrun else (),
-        repeated=repeated_matches(trace),
+        repeated=build_repeated(trace),
+        among=writers_among(trace),
     )
 
 

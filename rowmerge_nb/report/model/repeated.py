@@ -2,37 +2,158 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
-from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.words import MINUS, code
+from rowmerge_nb.report.words.values import cell, with_ends
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, journeys_of
+from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.trace import MatchPattern
+from rowmerge_nb.trace.verdicts import STANDARD, TRINO, MatchedClauses
+from rowmerge_nb.words import MINUS, code, number
 
 if TYPE_CHECKING:
-    from rowmerge_nb.trace.trace import Trace
+    from collections.abc import Iterator
 
-__all__ = ["repeated_matches"]
+    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
-_RULES: Final = (
-    "Trino fails where a pair (unique_id, case_number) comes twice, the SQL standard where two source rows change one target row. So two "
-    "clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
-    "twice, fail in Trino alone. In everything else about rows and clauses the two agree."
+__all__ = ["EQUALITY", "Example", "Repeated", "build_repeated", "repeated_matches"]
+
+EQUALITY: Final = (
+    "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
+    "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."
 )
+_RULES: Final = (
+    "Trino fails where a pair (unique_id, case_number), a target row and the clause that takes it, comes twice, the SQL standard where two "
+    "source rows change one target row."
+)
+_SO: Final = (
+    " So two clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
+    "twice, fail in Trino alone."
+)
+_ELSE: Final = " In everything else about rows and clauses the two agree."
 _BOTH_CHANGE: Final = " Where rows are changed in place two clauses that change one row fail here as well: what is left would depend on their order."
+_STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
-    RepeatedMatches.STANDARD: f" {code('duplicates=standard')} has the standard's rule decide here.",
+    RepeatedMatches.STANDARD: f" In this run the standard's rule decides, since the option {_STANDARD} asks for it.",
 }
+_ROOM: Final = 48
+
+
+@dataclass(frozen=True)
+class Example:
+    """What two source rows might have been that match one target row, and what either rule answers."""
+
+    rows: str
+    trino: str
+    standard: str
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The two rules beside each other.
+
+    Args:
+        sentence: all of it in sentences, for those who have no table.
+        rules: what they are, and which one decides.
+        examples: what both answer to rows like those of the statement.
+        here: what both answer to the statement's own rows; ``""`` where it is not known how often rows were matched.
+        equality: which values are equal, which no rule about matches decides.
+    """
+
+    sentence: str
+    rules: str
+    examples: tuple[Example, ...]
+    here: str
+    equality: str
+
+
+def build_repeated(trace: Trace) -> Repeated | None:
+    """Lay the two rules beside each other; None where a plan has no such check."""
+    if not _is_checked(trace):
+        return None
+    return Repeated(
+        repeated_matches(trace),
+        f"{_RULES}{_ELSE}{_which(trace)}",
+        tuple(_examples(trace)),
+        _answers(trace),
+        f"{EQUALITY}{_unequal(trace)}",
+    )
 
 
 def repeated_matches(trace: Trace) -> str:
     """Say how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
-    if trace.kind != "MERGE" or trace.duplicates not in _DECIDES or all(node.kind != "DuplicateCheck" for node in trace.plan):
+    if not _is_checked(trace):
         return ""
-    in_place = _BOTH_CHANGE if trace.paradigm != DELETE_AND_INSERT and trace.duplicates == RepeatedMatches.TRINO else ""
-    none = "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
-    return f"{_RULES.format(none=none)}{in_place}{_DECIDES[trace.duplicates]}{_answers(trace)}"
+    rules = f"{_RULES}{_SO.format(none=_none(trace))}{_ELSE}{_which(trace)}"
+    return " ".join(filter(None, [rules, _answers(trace)]))
+
+
+def _is_checked(trace: Trace) -> bool:
+    return trace.kind == "MERGE" and trace.duplicates in _DECIDES and any(node.kind == "DuplicateCheck" for node in trace.plan)
+
+
+def _which(trace: Trace) -> str:
+    """Say which rule decides in this run, where it is not simply Trino's."""
+    in_place = trace.paradigm != DELETE_AND_INSERT and trace.duplicates == RepeatedMatches.TRINO
+    return f"{_BOTH_CHANGE if in_place else ''}{_DECIDES[trace.duplicates]}"
+
+
+def _none(trace: Trace) -> str:
+    return "NULL" if trace.era == Era.CURRENT else f"{MINUS}1"
+
+
+def _examples(trace: Trace) -> Iterator[Example]:
+    """Take rows of the statement and think of each that it came with another one: by one clause, by two, by none."""
+    matched = [journey for journey in journeys_of(trace) or () if journey.join is Join.MATCHED]
+    changing = [clause for clause in trace.clauses if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}]
+    taken = next((journey for journey in matched if journey.case_number in {clause.number for clause in changing}), None)
+    first = next((one for one in changing if taken is None or one.number == taken.case_number), None)
+    idle = next((journey for journey in matched if journey.case_number == NO_CLAUSE), None)
+    if first is not None:
+        row = _row(taken, f"a source row that takes clause {first.number}")
+        yield _example(trace, f"{row}, twice", (first, first))
+        other = next((clause for clause in changing if clause is not first), None)
+        if other is not None:
+            yield _example(
+                trace, f"{row}, and another one for the same target row, which takes clause {other.number}", (first, other)
+            )
+        yield _example(trace, f"{row}, and another one for the same target row, for which no clause fires", (first, None))
+    yield _example(trace, f"{_row(idle, 'a matched source row')}, for which no clause fires, twice", (None, None))
+
+
+def _row(journey: Journey | None, without: str) -> str:
+    """Name a source row with its values and the clause that took it."""
+    if journey is None or journey.source is None:
+        return without
+    at = "" if journey.source_row is None else f" {number(journey.source_row)}"
+    taken = "" if journey.case_number < 0 else f", which takes clause {journey.case_number}"
+    return f"source row{at} {cell(tuple(map(with_ends, journey.source.values())), _ROOM).text}{taken}"
+
+
+def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, ClauseRecord | None]) -> Example:
+    """Ask both rules about two source rows that match one target row and take these clauses, or none."""
+    acting = [clause for clause in clauses if clause is not None]
+    deletes = sum(clause.operation is Operation.DELETE for clause in acting)
+    pattern = MatchPattern(2, len(acting), len(acting) - deletes, deletes, clauses[0] is clauses[1], 1)
+    known = MatchedClauses.of(trace.clauses)
+    pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
+    said = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
+    changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
+    return Example(
+        rows,
+        f"{_word(TRINO.fails(pattern, known))}: {said}",
+        f"{_word(STANDARD.fails(pattern, known))}: {changes}",
+    )
+
+
+def _word(fails: bool) -> str:
+    return "fails" if fails else "runs"
 
 
 def _answers(trace: Trace) -> str:
@@ -41,9 +162,20 @@ def _answers(trace: Trace) -> str:
     if patterns is None:
         return ""
     if not patterns:
-        return " Here no target row is matched twice, so both let it pass."
+        return "Here no target row is matched twice, so both let it pass."
     trino, standard = any(one.repeated for one in patterns), any(one.acting > 1 for one in patterns)
     if trino == standard:
-        return " Here both fail." if trino else " Here both let it pass."
+        return "Here both fail." if trino else "Here both let it pass."
     passes, fails = ("the standard", "Trino's rule") if trino else ("Trino's rule", "the standard")
-    return f" Here {passes} lets it pass, and {fails} fails."
+    return f"Here {passes} lets it pass, and {fails} fails."
+
+
+def _unequal(trace: Trace) -> str:
+    """Name a pair of keys that a collation may hold for equal, and Trino does not."""
+    rows = () if trace.near is None or trace.near.source is None else trace.near.source.told
+    for row in rows:
+        if row.nearest is not None and row.kinds and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}:
+            key, nearest = (cell(with_ends(side if len(side) > 1 else side[0]), _ROOM).text for side in (row.key, row.nearest))
+            at = "" if row.row is None else f" {number(row.row)}"
+            return f" Here source row{at} has {key}, which is not the target's {nearest}; by some collations it is."
+    return ""

@@ -107,15 +107,15 @@ class Report:
     timings: tuple[tuple[str, float], ...]
 
 
-def build_report(trace: Trace) -> Report:
-    """Decide what to show of a trace.
+def build_report(trace: Trace, other: Trace | None = None) -> Report:
+    """Decide what to show of a trace, and of what its rows would have become under the other row change paradigm, where that is known.
 
     >>> from rowmerge_nb.trace.trace import Trace
     >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
     >>> "".join(run.text for run in report.outcome.sentence), report.plan
     ('Table t dropped.', None)
     """
-    pages = build_pages(trace)
+    pages = build_pages(trace, other)
     report = Report(
         statement="\n".join(visible(line) for line in trace.statement.replace("\r", "").expandtabs(4).split("\n")),
         kind=trace.kind,

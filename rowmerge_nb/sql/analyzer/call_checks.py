@@ -62,6 +62,13 @@ def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -
     return values
 
 
+def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """NULL alone behind the separator of CONCAT_WS is a text or an array, which differ: only a separator that is NULL is NULL with both."""
+    if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
+        analyzer.ambiguous(node)
+    return values
+
+
 def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """ARRAY_JOIN writes every element as CAST to varchar does."""
     if not values or values[0].type.base != "array":
@@ -78,6 +85,9 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
     if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
         return values
+    if any(map(e.is_null, values)):
+        # Trino gives NULL before it looks for the group.
+        return [values[0], e.Constant(VARCHAR, None), values[2]]
     pattern, group = values[1], values[2]
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
         analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
@@ -116,6 +126,8 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
         if values[2].body.type == UNKNOWN:
             analyzer.not_found(node.name, values, node)
         pattern = values[1]
+        if e.is_null(pattern):
+            return [values[0], e.Constant(VARCHAR, None), values[2]]
         if not (isinstance(pattern, e.Constant) and pattern.value is not None):
             analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
         known = structure(pattern.value)
@@ -165,6 +177,7 @@ _ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
 
 _CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
     "array_join": _joined,
+    "concat_ws": _separated,
     "map_concat": _several_maps,
     "format": _formatted,
     "regexp_extract": _extracted,

@@ -150,6 +150,7 @@ class CallAnalyzer:
         """Coerce a value to a type that it coerces to."""
         if value.type == target:
             return value
+        self.context.note_parameter(value, target)
         if isinstance(value, e.Constant) and value.value is None:
             return e.Constant(target, None)
         return e.Apply(target, "cast", (value,))

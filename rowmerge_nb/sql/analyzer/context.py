@@ -18,7 +18,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
 from rowmerge_nb.sql.tree.statements import Span
-from rowmerge_nb.sql.typed.expressions import Origin, Subquery, walk
+from rowmerge_nb.sql.typed.expressions import Apply, Origin, Parameter, Subquery, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.operations import Era
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
@@ -60,6 +61,8 @@ class Context:
         self._use: Span | None = None
         self.refusals: list[AnalysisError] | None = None
         """What this engine has not, in the order in which it was found, where the analysis goes on to what Trino would say."""
+        self.parameters: dict[int, Type] | None = None
+        """The types that parameters without values are given, by their places; None where every parameter has a value."""
         self.now = dt.datetime.now(dt.UTC)
         """What the statement's clock shows, wherever it is asked."""
 
@@ -76,6 +79,16 @@ class Context:
                 for number in part.origins:
                     self.origins[number] = replace(origin, number=number)
         return replace(value, origin=origin)
+
+    def note_parameter(self, value: Typed, kind: Type) -> None:
+        """Note the type that something is coerced to, if it is a parameter without a value."""
+        if self.parameters is not None and isinstance(value, Parameter):
+            self.parameters[value.place] = kind
+
+    def stored(self, value: Typed, kind: Type) -> Typed:
+        """Give a value as it is stored in a column of a type."""
+        self.note_parameter(value, kind)
+        return value if value.type == kind else Apply(kind, "cast", (value,), "store")
 
     def within(self, view: ViewBinding, span: Span) -> Context:
         """Give the context in which a view's query is analyzed: its own text and default schema, all else shared.

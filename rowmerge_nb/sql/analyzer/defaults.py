@@ -87,7 +87,7 @@ def default_value(context: Context, table: a.TableBinding, column: ColumnMetadat
     if reason:
         said = f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}"
         context.error(_INVALID, said, span, f"Its connector tells DEFAULT {column.default}.")
-    return value if value.type == column.type else e.Apply(column.type, "cast", (value,), "store")
+    return context.stored(value, column.type)
 
 
 def _is_literal(value: e.Typed) -> bool:

@@ -66,6 +66,7 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with their sides changed."""
 _CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_SHORTEST_DECIMAL: Final = Type("decimal", (1, 0))
 _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
@@ -268,7 +269,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             return e.Constant(VARCHAR, name)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
-    def _parameter(self, _node: s.Parameter) -> e.Typed:
+    def _parameter(self, node: s.Parameter) -> e.Typed:
+        if self.context.parameters is not None:
+            return e.Parameter(UNKNOWN, None, node.span.start)
         self.context.error(
             "INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span()
         )
@@ -319,6 +322,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if result == UNKNOWN:
             self.ambiguous(node)
         if UNKNOWN in {left.type, right.type}:
+            for part, other in ((left, right.type), (right, left.type)):
+                if is_numeric(other):
+                    self.context.note_parameter(part, _SHORTEST_DECIMAL if other.base == "decimal" else other)
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
             self._check_scale(node, left.type, right.type)
@@ -375,6 +381,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         Returns:
             None where there is room, or no such literal.
         """
+        if UNKNOWN in {left.type, right.type}:
+            return None
         (p1, s1), (p2, s2) = as_decimal(left.type).parameters, as_decimal(right.type).parameters
         if s1 > s2:
             left, right, operator = right, left, _TURNED.get(operator, operator)
@@ -432,6 +440,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
                 self.context.error("TYPE_MISMATCH", said, written.error_span)
+            self.context.note_parameter(part, VARCHAR)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
 
     def _is_null(self, node: s.IsNull) -> e.Typed:

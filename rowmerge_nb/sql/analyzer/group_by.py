@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.analyzer.select_list import Output
 
 __all__ = ["check_groups", "grouped_by", "grouping_operations", "with_keys", "with_sets_once"]
@@ -94,13 +95,16 @@ def grouping_operations(
     return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
 
 
-def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], keys: tuple[e.Typed, ...]) -> None:
+def check_groups(
+    context: Context, values: Iterable[tuple[e.Typed, s.Node]], keys: tuple[e.Typed, ...], fields: Sequence[ScopeField]
+) -> None:
     """Check that outside of aggregates only what is grouped by is read.
 
     Args:
         context: the statement.
         values: expressions over groups, and where they were written.
         keys: what is grouped by.
+        fields: the columns of FROM, by which those of ``*`` are named.
 
     Raises:
         AnalysisError: EXPRESSION_NOT_AGGREGATE; NOT_SUPPORTED for a correlated subquery.
@@ -111,10 +115,19 @@ def check_groups(context: Context, values: Iterable[tuple[e.Typed, s.Node]], key
             context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
         if not _is_grouped(value, keys):
             _check_window(context, value, written, keys)
+            if isinstance(written, s.AllColumns) and isinstance(value, e.Column):
+                said = f"Column {_shown(value, fields)} not in GROUP BY clause"
+                context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
             text = context.text
             shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
             said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
             context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+
+
+def _shown(column: e.Column, fields: Sequence[ScopeField]) -> str:
+    """Give a column of FROM as Trino names it: with its table, and by its number where it has no name."""
+    number, field = next((number, field) for number, field in enumerate(fields, 1) if field.symbol == column.symbol)
+    return str(number) if field.name is None else f"'{'.'.join((*field.qualifier, field.name))}'"
 
 
 def _check_window(context: Context, value: e.Typed, written: s.Node, keys: tuple[e.Typed, ...]) -> None:

@@ -313,9 +313,8 @@ class _MergeAnalyzer:
         stored: list[a.TypedExpression | None] = [None] * len(self.fields)
         for index, (value, span) in zip(indexes, assigned, strict=True):
             kind = self.fields[index].type
-            coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
-            stored[index] = typed(self.context, coerced, span, words)
+            stored[index] = typed(self.context, self.context.stored(value, kind), span, words)
         if clause.star is not None:
             # Readers see the column that the star stands for.
             alias = self._alias(self.statement.source)

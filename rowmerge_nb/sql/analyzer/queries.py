@@ -275,7 +275,7 @@ class QueryAnalyzer(RelationAnalyzer):
         analyzer.outputs = {}
         above = _Above(tuple(outputs), having, keys)
         above = above.replaced(grouping_operations(self.context, node, above.values, group_by))
-        self._check_groups(node, above, group_by, query)
+        self._check_groups(node, above, group_by, query, fields)
         if group_by:
             # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
             group_by = tuple(
@@ -301,7 +301,14 @@ class QueryAnalyzer(RelationAnalyzer):
             size=tail_size(select_size(relation.size if relation else None, node, aggregates=one_group), query),
         )
 
-    def _check_groups(self, node: s.Select, above: _Above, group_by: tuple[e.Typed, ...] | None, query: s.QueryNode) -> None:
+    def _check_groups(
+        self,
+        node: s.Select,
+        above: _Above,
+        group_by: tuple[e.Typed, ...] | None,
+        query: s.QueryNode,
+        fields: Sequence[ScopeField],
+    ) -> None:
         """Outside of aggregates, only what is grouped by can be read."""
         values: list[tuple[e.Typed, s.Node]] = [(output.value, output.node) for output in above.outputs]
         values += [(above.having, node.having)] if above.having and node.having else []
@@ -312,7 +319,7 @@ class QueryAnalyzer(RelationAnalyzer):
             if not (isinstance(key.value, e.Column) and key.value.symbol in named)
         ]
         if group_by is not None or above.having is not None or any(_is_aggregated(value) for value, _ in values):
-            check_groups(self.context, values, group_by or ())
+            check_groups(self.context, values, group_by or (), fields)
 
     def _printed_select(
         self,

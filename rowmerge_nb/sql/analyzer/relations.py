@@ -315,7 +315,9 @@ class RelationAnalyzer:
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
         """Give the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
-        fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
+        fields = tuple(
+            ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier, table=binding.name) for c in binding.columns
+        )
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
         columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.columns, strict=True))
@@ -347,7 +349,8 @@ class RelationAnalyzer:
         columns = view.definition.columns
         qualifier = tuple(part.value for part in node.name.parts)
         fields = tuple(
-            ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
+            ScopeField(f.symbol, column.name, column.type, qualifier, table=view.name)
+            for f, column in zip(result.fields, columns, strict=True)
         )
         text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
         tree = result.coerced_tree([column.type for column in columns])
@@ -424,7 +427,10 @@ class RelationAnalyzer:
             said = f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available"
             self.context.error("MISMATCHED_COLUMN_ALIASES", said, node.span)
         names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
-        fields = tuple(replace(f, name=name, qualifier=(alias.value,)) for f, name in zip(result.fields, names, strict=True))
+        fields = tuple(
+            replace(f, name=name, qualifier=(alias.value,), aliased=f.aliased or bool(columns))
+            for f, name in zip(result.fields, names, strict=True)
+        )
         return replace(result, fields=fields)
 
     # -- UNNEST ---------------------------------------------------------------------------------------------------

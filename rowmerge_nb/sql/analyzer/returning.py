@@ -12,7 +12,7 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.relations import RelationResult
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.analyzer.select_list import expanded, output_name
+from rowmerge_nb.sql.analyzer.select_list import expanded, output_field
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -131,7 +131,7 @@ def _columns(
         if value.type == UNKNOWN:
             # A column that is always NULL needs some type to travel in.
             value = analyzer.coerce(value, BOOLEAN)
-        name, _ = output_name(item, analyzer)
+        name = output_field(item, analyzer, value).name
         if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:
             name = item.value.name
         yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))

@@ -74,6 +74,8 @@ class ScopeField:
         qualifier: the parts that may stand before its name, lower case: an alias, or the table's name as written.
         target: it is a column of a MERGE's target.
         qualified_only: only a qualified name finds it (``old.id`` in RETURNING).
+        table: catalog, schema and name of the table or view that it is a column of; empty for what is computed.
+        aliased: it was given another name.
     """
 
     symbol: str
@@ -82,6 +84,8 @@ class ScopeField:
     qualifier: tuple[str, ...] = ()
     target: bool = False
     qualified_only: bool = False
+    table: tuple[str, ...] = ()
+    aliased: bool = False
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Do these parts name this field? What stands before the name must be the end of the qualifier."""

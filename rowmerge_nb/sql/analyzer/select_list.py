@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
-__all__ = ["Output", "expanded", "numbered_output", "output_name", "outputs_by_name", "select_list"]
+__all__ = ["Output", "expanded", "numbered_output", "output_field", "outputs_by_name", "select_list"]
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,30 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: Relation
             continue
         if isinstance(item, s.AllColumns):
             columns = expanded(analyzer.context, item, relation)
-            outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
+            passed = (ScopeField(c.symbol, c.name, c.type, c.qualifier, table=c.table) for c in columns)
+            outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c, item, used) for c in passed]
             continue
         value = analyzer.analyze(item.value)
-        name, qualifier = output_name(item, analyzer)
-        outputs.append(_output(analyzer.context, value, name, qualifier, item.value, used))
+        outputs.append(_output(analyzer.context, value, output_field(item, analyzer, value), item.value, used))
     return outputs
 
 
-def output_name(item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
-    """Give the name of a column of a SELECT list, and what it may be qualified with."""
+def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Typed) -> ScopeField:
+    """Give the column that an item of a SELECT list makes, but for its symbol.
+
+    Args:
+        item: the item.
+        analyzer: has analyzed it.
+        value: what it means.
+    """
+    found = analyzer.scope.find([part.value for part in item.value.parts]) if isinstance(item.value, s.Name) else None
+    whole = found is not None and isinstance(item.value, s.Name) and found.used == len(item.value.parts)
+    source = found.fields[0] if found is not None and whole else None
+    table = source.table if source is not None and found is not None and found.depth == 0 else ()
     if item.alias is not None:
-        return item.alias.text, ()
-    if not isinstance(item.value, s.Name):
-        return None, ()
-    found = analyzer.scope.find([part.value for part in item.value.parts])
-    whole = found is not None and found.used == len(item.value.parts)
-    field = found.fields[0] if found is not None and whole else None
-    return item.value.parts[-1].text, field.qualifier if field else ()
+        return ScopeField("", item.alias.text, value.type, table=table, aliased=True)
+    name = item.value.parts[-1].text if isinstance(item.value, s.Name) else None
+    return ScopeField("", name, value.type, source.qualifier if source is not None else (), table=table)
 
 
 def expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
@@ -146,7 +152,10 @@ def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyz
         _check_aliases(analyzer.context, item, len(names))
         names = [analyzer.context.canonical(alias) for alias in item.aliases]
     fields = [e.Apply(kind, "field", (row,), index) for index, kind in enumerate(row.type.parameters)]
-    return [_output(analyzer.context, field, name, (), target, used) for field, name in zip(fields, names, strict=True)]
+    return [
+        _output(analyzer.context, field, ScopeField("", name, field.type), target, used)
+        for field, name in zip(fields, names, strict=True)
+    ]
 
 
 def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
@@ -155,11 +164,9 @@ def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
         context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
 
 
-def _output(
-    context: Context, value: e.Typed, name: str | None, qualifier: tuple[str, ...], node: s.Node, used: set[str]
-) -> Output:
+def _output(context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]) -> Output:
     """A column that is only passed on keeps its symbol."""
     passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
-    symbol = value.symbol if passed and isinstance(value, e.Column) else context.symbols.new(name)
+    symbol = value.symbol if passed and isinstance(value, e.Column) else context.symbols.new(field.name)
     used.add(symbol)
-    return Output(value, ScopeField(symbol, name, value.type, qualifier), node)
+    return Output(value, replace(field, symbol=symbol), node)

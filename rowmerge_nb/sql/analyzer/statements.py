@@ -25,6 +25,7 @@ from rowmerge_nb.sql.analyzer.definitions import (
     truncate,
 )
 from rowmerge_nb.sql.analyzer.merge import analyze_merge
+from rowmerge_nb.sql.analyzer.prepared import COLUMN_COLUMNS, PARAMETER_COLUMNS, column_rows, parameter_rows, result_columns
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
@@ -38,8 +39,9 @@ from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_assignable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
 
 __all__ = ["analyze"]
 
@@ -109,6 +111,43 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
             "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
         )
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
+
+
+_WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.CreateTable, st.Explain, st.Show, st.ShowStats)
+"""Statements whose answer may have columns."""
+
+
+def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze what was prepared with parameters that have no values yet."""
+    assert isinstance(statement, st.DescribePrepared)
+    prepared = statement.prepared
+    assert prepared is not None
+    try:
+        fields, kinds = _prepared(context, prepared)
+    except AnalysisError as error:
+        # Its place is one in what was prepared.
+        error.statement = prepared.text
+        raise
+    kind = f"DESCRIBE {'OUTPUT' if statement.output else 'INPUT'}"
+    columns = COLUMN_COLUMNS if statement.output else PARAMETER_COLUMNS
+    rows = column_rows(fields) if statement.output else parameter_rows(prepared.text, kinds)
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+
+
+def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
+    """Give the columns of a prepared statement, and the types of its parameters by their places."""
+    kinds: dict[int, Type] = {}
+    if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
+        return (), kinds
+    inner = Context(statement.text, context.tables, context.era)
+    inner.parameters = kinds
+    inner.refusals = []
+    if isinstance(statement, st.Query):
+        fields: Sequence[ScopeField] = QueryAnalyzer(inner).query(statement.tree).fields
+    else:
+        fields = result_columns(_ANALYZERS[type(statement)](inner, statement))
+    inner.check_refusals()
+    return fields, kinds
 
 
 def _shift(error: AnalysisError, statement: st.Explain) -> None:
@@ -208,6 +247,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Show: show,
     st.ShowStats: show_statistics,
     st.Explain: _explain,
+    st.DescribePrepared: _describe_prepared,
     st.Update: analyze_update,
     st.Delete: analyze_delete,
 }

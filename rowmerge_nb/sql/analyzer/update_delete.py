@@ -18,7 +18,6 @@ from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
-from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_assignable
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
         words = f"in the value for column '{fields[index].name}'"
-        stored[index] = typed(
-            context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span, words
-        )
+        stored[index] = typed(context, context.stored(value, kind), node.span, words)
     # Before the bindings: it may read tables that nothing else reads.
     returning = _returning(context, statement, fields)
     return a.UpdateAnalysis(

@@ -46,6 +46,10 @@ features(double, double, double, double, double, double, double) -> map(bigint,d
 features(double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
 features(double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
 features(double, double, double, double, double, double, double, double, double, double) -> map(bigint,double) ! machine learning is no part of this engine
+objectid() -> objectid ! its type, MongoDB's name of a document, does not exist here
+objectid(varchar) -> objectid ! its type, MongoDB's name of a document, does not exist here
+objectid_timestamp(objectid) -> timestamp(3) with time zone ! its type, MongoDB's name of a document, does not exist here
+timestamp_objectid(timestamp(0) with time zone) -> objectid ! its type, MongoDB's name of a document, does not exist here
 bing_tile(integer, integer, integer) -> bingtile ! geospatial types do not exist here
 bing_tile(varchar) -> bingtile ! geospatial types do not exist here
 bing_tile_at(double, double, integer) -> bingtile ! geospatial types do not exist here

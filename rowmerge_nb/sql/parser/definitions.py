@@ -57,8 +57,6 @@ _INSTEAD: Final[dict[str, str]] = {
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
     "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
     "ALTER SCHEMA": "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
-    "DESCRIBE INPUT": "Each ? takes the type of the value behind USING.",
-    "DESCRIBE OUTPUT": "CREATE VIEW and DESCRIBE tell the columns of a query.",
 }
 """What to write instead of a statement that is refused, by its first words."""
 
@@ -578,17 +576,18 @@ class DefinitionReader(MergeReader):
 
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
-    def _describe(self) -> st.Show:
-        if self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2)):
-            start = self.index
+    def _describe(self) -> st.Show | st.DescribePrepared:
+        if self.at_prepared_description():
             self.take()
-            self.take()
-            self._refuse_later(start)
-            self.identifier()
-            self._refuse_read()
+            output = self.take().word == "OUTPUT"
+            return st.DescribePrepared(*self.whole(), self.identifier(), output)
         if self.take().word == "DESCRIBE":
             self.note("'INPUT'", "'OUTPUT'")
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
+
+    def at_prepared_description(self) -> bool:
+        """Does DESCRIBE INPUT or DESCRIBE OUTPUT stand here? A table may have one of these names."""
+        return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
     def _show(self) -> st.Show | st.ShowStats:
         start = self.index

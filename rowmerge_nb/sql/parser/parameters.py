@@ -14,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Filled", "parameter", "with_parameters"]
+__all__ = ["Filled", "Place", "parameter", "parameter_places", "with_parameters"]
 
 _MOST_SHOWN: Final = 60
 """So many characters of a value are shown in an error."""
@@ -37,6 +37,35 @@ def parameter(value: object) -> str:
         raise AnalysisError(msg, code="INVALID_PARAMETER_USAGE", hint=hint) from error
     # Behind another minus it would begin a comment.
     return f"({text})" if text.startswith("-") else text
+
+
+@dataclass(frozen=True)
+class Place:
+    """A ``?`` of a statement.
+
+    Args:
+        span: where it stands.
+        row_count: the clause whose number of rows it is: ``LIMIT``, ``OFFSET`` or ``FETCH FIRST``; ``""`` elsewhere.
+    """
+
+    span: Span
+    row_count: str
+
+
+def parameter_places(text: str) -> list[Place]:
+    """Give the places of a statement's parameters.
+
+    >>> [place.row_count for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH NEXT ? ROWS ONLY")]
+    ['', 'OFFSET', 'FETCH FIRST']
+    """
+    tokens = tokenize(text, Runs.WHOLE)
+    places = []
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.text == "?":
+            *_, before, last = ("", "", *(token.word for token in tokens[max(index - 2, 0) : index]))
+            fetch = "FETCH FIRST" if before == "FETCH" and last in {"FIRST", "NEXT"} else ""
+            places.append(Place(token.span, last if last in {"LIMIT", "OFFSET"} else fetch))
+    return places
 
 
 @dataclass(frozen=True)
@@ -80,7 +109,7 @@ def with_parameters(text: str, values: Sequence[str]) -> Filled:
     >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"
     """
-    places = [token.span for token in tokenize(text, Runs.WHOLE) if token.kind is Kind.SYMBOL and token.text == "?"]
+    places = [place.span for place in parameter_places(text)]
     if len(places) != len(values):
         msg = f"Incorrect number of parameters: expected {len(places)} but found {len(values)}"
         hint = "Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING."

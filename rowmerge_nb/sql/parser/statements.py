@@ -262,7 +262,7 @@ class StatementReader(DefinitionReader):
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":
             self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
-        if self.token.word in _NOT_EXPLAINED:
+        if self.token.word in _NOT_EXPLAINED or self.at_prepared_description():
             self._refuse_statement(
                 f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
             )

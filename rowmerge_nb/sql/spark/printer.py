@@ -25,7 +25,16 @@ from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, wit
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, parts_of, spark_type
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    is_float,
+    is_integer,
+    is_zoned,
+    parts_of,
+    spark_type,
+    without_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,7 +266,8 @@ class _Printer:
             texts[1] = pattern_text(pattern, texts[1], safe=self.safe)
             if isinstance(node.arguments[-1], e.Function):
                 assert isinstance(pattern, e.Constant)
-                assert pattern.value is not None
+                if pattern.value is None:
+                    return texts[1]
                 return replaced_by_lambda(pattern.value, texts)
         if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
@@ -287,7 +297,7 @@ class _Printer:
             if name == "*":
                 return ", ".join(texts)
             if name == "type":
-                return spark_type(kind)
+                return spark_type(without_unknown(kind))
             if name == "absolute":
                 return absolute(texts[0], kind)
             if name == "certain keys":

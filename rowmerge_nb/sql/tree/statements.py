@@ -308,6 +308,21 @@ class Execute(Statement):
 
 
 @dataclass(frozen=True)
+class DescribePrepared(Statement):
+    """``DESCRIBE INPUT name``, or ``DESCRIBE OUTPUT name``.
+
+    Args:
+        name: the name of what was prepared.
+        output: OUTPUT: its columns are asked for, and not its parameters.
+        prepared: what was prepared, once it is looked up.
+    """
+
+    name: Identifier
+    output: bool
+    prepared: Statement | None = None
+
+
+@dataclass(frozen=True)
 class StartTransaction(Statement):
     """``START TRANSACTION [mode, ...]``.
 

@@ -94,6 +94,17 @@ class Constant(Typed):
     value: str | None
 
 
+@dataclass(frozen=True)
+class Parameter(Constant):
+    """A ``?`` that has no value yet, as what it is while its type is asked for: NULL.
+
+    Args:
+        place: where it stands in the statement's text.
+    """
+
+    place: int
+
+
 SO_FAR = "$so_far"
 """The variable by which a step of a chain speaks of the value of all that stands before it."""
 

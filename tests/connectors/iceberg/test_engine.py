@@ -110,6 +110,18 @@ def test_days_that_python_has_not_are_written_changed_and_found(lake: Engine, be
     assert [tuple(row.values()) for row in found.to_pylist()] == [(11, after)]
 
 
+@pytest.mark.parametrize("partitioning", ["", "'d'", "'day(d)'", "'at'", "'hour(at)'"])
+def test_partitions_of_years_that_python_has_not_are_written_changed_and_found(lake: Engine, partitioning: str) -> None:
+    lake.run(f"CREATE TABLE t (d date, at timestamp(6)) WITH (partitioning = ARRAY[{partitioning}])")
+    for day in ("-0001-01-01", "2024-02-29", "10000-01-01"):
+        lake.run(f"INSERT INTO t SELECT d, CAST(d AS timestamp(6)) FROM (VALUES DATE '{day}') AS v(d)")
+    assert lake.run("DELETE FROM t WHERE d > DATE '9999-12-31'").count == 1
+    assert lake.run("UPDATE t SET d = date_add('day', 1, d) WHERE at < TIMESTAMP '0000-01-01 00:00:00'").count == 1
+    found = lake.run("SELECT CAST(d AS varchar) AS d FROM t ORDER BY 1").table
+    assert found is not None
+    assert found.column("d").to_pylist() == ["-0001-01-02", "2024-02-29"]
+
+
 def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(lake: Engine, spark: Any) -> None:
     lake.run("CREATE TABLE t (id bigint, v varchar)")
     for start in (0, 100):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -164,6 +165,45 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         assert folders(tmp_path) == [NAME.table]
         assert (tmp_path / "catalog.sqlite").exists()
         store.rollback(transaction)
+
+
+def test_a_copy_of_a_warehouse_reads_the_tables_of_the_first_and_changes_none(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path / "first")) as first:
+        insert(first, rows(1, 2))
+        shutil.copytree(tmp_path / "first", tmp_path / "copy")
+        with closing(IcebergConnector(tmp_path / "copy")) as copy:
+            assert table_of(copy).scan().to_arrow().num_rows == 2
+            with pytest.raises(
+                ConnectorError, match=r"NOT_SUPPORTED: .*its files are those of table 'default\..*' in the warehouse"
+            ) as refusal:
+                insert(copy, rows(3))
+            assert f"IcebergConnector('{tmp_path / 'first'}')" in str(refusal.value.hint)
+            transaction, session = copy.begin_transaction(), ConnectorSession("query")
+            metadata = copy.get_metadata(transaction)
+            handle = metadata.get_table_handle(session, NAME)
+            assert handle is not None
+            metadata.truncate_table(session, handle)
+            with pytest.raises(ConnectorError, match="NOT_SUPPORTED"):
+                copy.commit(transaction)
+            transaction = begin_creation(copy, rows=True)
+            copy.commit(transaction)
+        assert table_of(first).scan().to_arrow().num_rows == 2
+        insert(first, rows(4))
+        assert first.orphans(timedelta()) == []
+
+
+def test_a_warehouse_that_was_moved_says_which_link_brings_its_tables_back(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path / "first")) as first:
+        insert(first, rows(1, 2))
+    (tmp_path / "first").rename(tmp_path / "second")
+    with closing(IcebergConnector(tmp_path / "second")) as second:
+        metadata, session = second.get_metadata(second.begin_transaction()), ConnectorSession("query")
+        with pytest.raises(ConnectorError, match="ICEBERG_MISSING_METADATA") as failure:
+            metadata.get_table_handle(session, NAME)
+        assert f"make '{tmp_path / 'first'}' a symbolic link" in str(failure.value.hint)
+        (tmp_path / "first").symlink_to(tmp_path / "second")
+        insert(second, rows(3))
+        assert table_of(second).scan().to_arrow().num_rows == 3
 
 
 def test_what_would_be_written_into_one_file_is_refused(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     ]
     assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
     assert explorer.tried.trace.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
-    assert explorer.state["trial"]["differs"] == ["case", "distinct", "transform", "sinks"]
+    assert explorer.state["trial"]["differs"] == ["case", "distinct", "transform", "sinks", "finish", "commit"]
     shown = explorer.state
     explorer.statement = "MERGE INTO"
     assert explorer.trouble.startswith("SYNTAX_ERROR: line 1:11")
@@ -266,17 +266,19 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(engine
     engine.run(CREATE.format(t="t"))
     result = engine.run(statement, rehearse=True)
     state = result.explore().state
-    assert [row[:3] for row in state["others"]] == [["2", "20", "b"], ["3", None, "c"], [None, "40", "d"]]
+    assert [row["cells"][:3] for row in state["others"]] == [["2", "20", "b"], ["3", None, "c"], [None, "40", "d"]]
     assert state["untouched"] == 3
     committed = engine.run(statement)
-    assert [row[:3] for row in committed.explore().state["others"]] == [row[:3] for row in state["others"]]
+    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [row["cells"][:3] for row in state["others"]]
     for _ in range(8):
         engine.run("UPDATE t SET n = 3 WHERE id = 2")
     # What was read once stays with the result.
-    assert [row[:3] for row in committed.explore().state["others"]] == [row[:3] for row in state["others"]]
+    assert [row["cells"][:3] for row in committed.explore().state["others"]] == [row["cells"][:3] for row in state["others"]]
     committed.again = replace(committed.again)
     forgotten = committed.explore().state
-    assert [row[:3] for row in forgotten["others"]] == [row[:3] for row in state["others"]]  # the trace names them
+    assert [row["cells"][:3] for row in forgotten["others"]] == [
+        row["cells"][:3] for row in state["others"]
+    ]  # the trace names them
     # Where it does not, nobody knows them any more; and what was rehearsed on other rows than the table has by now is not told by these.
     for told in (committed, result):
         told.trace = replace(told.trace, untouched=None)

@@ -120,21 +120,21 @@ def test_what_is_told_is_what_the_statement_has_seen_though_it_inserts_the_rows(
 def test_a_report_says_what_is_likely_a_mistake_and_nothing_else(engine: Engine) -> None:
     merge = "MERGE INTO t USING (VALUES {}) AS s (k, v) ON t.k = s.k " + KEEPS
     told = str(engine.run(merge.format("('Dave ', 8), ('Nobody', 9)"), rehearse=True))
-    assert [line for line in told.splitlines() if line.startswith("Near:")] == [
-        "Near: Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks."
+    assert [line for line in told.splitlines() if line.startswith("Near miss:")] == [
+        "Near miss: Source row 0 ('Dave ') would match target row 'Dave' without trailing blanks."
     ]
     for nothing in ("('Nobody', 9)", "('8', 1)", "('Dave', 1)", "('Carol', 1), ('Karol', 1)"):
         result = engine.run(merge.format(nothing), rehearse=True)
         assert "Near" not in str(result)
-        assert "<b>Near.</b>" not in result._repr_mimebundle_()["text/html"]
+        assert "<b>Near miss.</b>" not in result._repr_mimebundle_()["text/html"]
 
 
 def test_many_mistakes_are_told_in_a_few_lines(engine: Engine) -> None:
     rows = ", ".join(f"('{'Dave' + ' ' * i}', {i})" for i in range(1, 9))
     told = str(engine.run(f"MERGE INTO t USING (VALUES {rows}) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True))
-    near = [line for line in told.splitlines() if line.startswith("Near:")]
+    near = [line for line in told.splitlines() if line.startswith("Near miss:")]
     assert len(near) == 6
-    assert near[-1] == "Near: 3 more rows of the source are near to a key of the target: result.near() tells"
+    assert near[-1] == "Near miss: 3 more rows of the source are near to a key of the target: result.near()"
 
 
 def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path: Path) -> None:

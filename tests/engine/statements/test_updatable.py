@@ -108,7 +108,7 @@ def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_
         ("coordinator", "get_splits", "3 splits"),
         *((f"split {number}", *call) for number in range(3) for call in split),
         ("coordinator", "finish_update", "6 fragments, 3 delete_delta files, 3 delta files"),
-        ("coordinator", "commit", ""),
+        ("coordinator", "commit", "the transaction of catalog hive"),
     ]
     assert list(dict.fromkeys(method for _, method, _ in calls(result))) == list(QUOTED)
     assert rows(hive) == [
@@ -145,7 +145,7 @@ def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to
         ("split 2", "get_next_page", "end"),
         ("split 2", "finish", ""),
         ("coordinator", "finish_delete", "2 fragments, 2 delete_delta files"),
-        ("coordinator", "commit", ""),
+        ("coordinator", "commit", "the transaction of catalog hive"),
     ]
     assert rows(hive) == [(1, "x1", 1.5), (11, "y", 1.0), (2, "x2", 2.5)]
 

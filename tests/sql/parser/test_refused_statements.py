@@ -35,8 +35,6 @@ REFUSED = {
     "DROP FUNCTION f()": "docs/functions.md",
     "WITH FUNCTION f() RETURNS bigint RETURN 1 SELECT 1": "query of WITH",
     "ALTER SCHEMA s RENAME TO w": "CREATE SCHEMA with the new name",
-    "DESCRIBE INPUT q": "behind USING",
-    "DESCRIBE OUTPUT q": "CREATE VIEW and DESCRIBE",
     "ALTER TABLE t EXECUTE optimize": "CALL catalog.system.name",
     "ALTER TABLE t SET AUTHORIZATION a": "leave it out",
 }

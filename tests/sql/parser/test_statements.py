@@ -252,7 +252,6 @@ def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: in
     ("sql", "what"),
     [
         ("SHOW CREATE FUNCTION f", "SHOW CREATE FUNCTION"),
-        ("DESCRIBE INPUT p", "DESCRIBE INPUT"),
     ],
 )
 def test_what_is_not_shown_is_named(sql: str, what: str) -> None:
@@ -297,7 +296,6 @@ def test_what_cannot_be_read_is_told_before_a_statement_is_refused(sql: str, col
         ("ANALYZE t WITH (a = 1)", 1),
         ("REFRESH MATERIALIZED VIEW a.b", 1),
         ("RESET SESSION AUTHORIZATION", 1),
-        ("DESCRIBE OUTPUT q", 1),
         ("ALTER VIEW w SET AUTHORIZATION USER joe", 1),
         ("ALTER TABLE t EXECUTE optimize(file_size_threshold => '10MB') WHERE x = 1", 15),
         ("ALTER TABLE n ADD COLUMN r.z integer", 27),

@@ -15,7 +15,7 @@ from rowmerge_nb.sql.spark.dates.patterns import formatting
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_zoned, precision_of
+from rowmerge_nb.sql.typed.types import is_zoned, precision_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ def _by_unit(write: Callable[..., str]) -> Writer:
         nulls = " OR ".join(f"{text} IS NULL" for text in (name, *texts))
         if isinstance(unit, e.Constant):
             known = (unit.value or "").lower()
-            return write(known, *texts, kind) if known in units else f"IF({nulls}, NULL, {bad})"
+            return write(known, *texts, kind) if known in units else f"IF({nulls}, CAST(NULL AS {spark_type(node.type)}), {bad})"
         cases = " ".join(f"WHEN '{u}' THEN {write(u, *texts, kind)}" for u in units)
         return f"CASE WHEN {nulls} THEN NULL ELSE CASE lower({name}) {cases} ELSE {bad} END END"
 

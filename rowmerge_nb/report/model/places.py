@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, exchange_of, exchange_sentence, rules_of
+from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, exchange_of, exchange_sentence, rules_of
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.words import join, number
+from rowmerge_nb.words import MINUS, join, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.trace.trace import Placement, Trace
+    from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["place_sentence", "placed_rows"]
+__all__ = ["Place", "place_sentence", "placed_rows", "places_of"]
 
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
+_EVENLY: Final = f"to {IN_TURN}: no value decides"
+_NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row of this place"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What led a row to its writer.
+
+    Args:
+        rule: what decided: the engine's hash, a function of the connector's, or nothing of the row's.
+        values: the values that it was asked of, with their columns.
+        number: what it gave for them; None where that is not known.
+        among: how many writers there are, by which that number is divided; None where that is not known.
+        writer: what remains, the writer; -1 where that is not known.
+    """
+
+    rule: str
+    values: str
+    number: int | None
+    among: int | None
+    writer: int
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """What was asked, what came of it, and the writer, as they stand in a table."""
+        if self.rule == EVENLY:
+            return _EVENLY, "", number(self.writer) if self.writer >= 0 else ""
+        if self.writer < 0:
+            return f"{self.values}: {_NOT_SHOWN}", "", ""
+        # As the channel `hash` has it, without marks between thousands.
+        return self.values, "" if self.number is None else str(self.number).replace("-", MINUS), number(self.writer)
+
+    @property
+    def sentence(self) -> str:
+        """The way from the values to the writer on one line."""
+        if self.rule == EVENLY:
+            return _EVENLY
+        if self.writer < 0:
+            return f"{self.values}: {_NOT_SHOWN}"
+        remainder = "" if self.number is None else f" {self.number} \N{RIGHTWARDS ARROW} mod {number(self.among or 0)}"
+        by = "the connector's function" if self.rule == FUNCTION else "hash"
+        return f"{self.values} \N{RIGHTWARDS ARROW} {by}{remainder} = writer {number(self.writer)}"
 
 
 def place_sentence(trace: Trace) -> str:
@@ -39,6 +82,11 @@ def place_sentence(trace: Trace) -> str:
 
 def placed_rows(trace: Trace) -> list[str]:
     """Say of each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
+    return [place.sentence for place in places_of(trace)]
+
+
+def places_of(trace: Trace) -> list[Place]:
+    """Give for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
     pages, exchange = trace.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []
@@ -47,27 +95,14 @@ def placed_rows(trace: Trace) -> list[str]:
     operations = pages.after.column(layout.after.operation).to_pylist()
     by_columns = _read(trace, layout.redistribution_columns)
     by_row_id = _read(trace, (layout.after.row_id,)) if exchange.update_rule else by_columns
-    told = []
+    placement = pages.placement
+    places = []
     for at, (operation, writer) in enumerate(zip(operations, pages.writers, strict=True)):
         inserted = operation in _INSERTED
         rule, values = (inserts, by_columns[at]) if inserted else (others, by_row_id[at])
-        told.append(_told(rule, values, writer, _remainder(pages.placement, at)))
-    return told
-
-
-def _remainder(placement: Placement | None, row: int) -> str:
-    # As the channel `hash` has it, without marks between thousands.
-    return "" if placement is None else f" {placement.numbers[row]} \N{RIGHTWARDS ARROW} mod {number(placement.writers)}"
-
-
-def _told(rule: str, values: str, writer: int, remainder: str) -> str:
-    if rule == EVENLY:
-        return "spread evenly: no value decides"
-    if writer < 0:
-        return f"{values}: a function of the connector's decides, and the run has shown no row of this place"
-    if rule == FUNCTION:
-        return f"{values} \N{RIGHTWARDS ARROW} the connector's function{remainder} = writer {number(writer)}"
-    return f"{values} \N{RIGHTWARDS ARROW} hash{remainder} = writer {number(writer)}"
+        asked, among = (None, None) if placement is None else (placement.numbers[at], placement.writers)
+        places.append(Place(rule, values, asked, among, writer))
+    return places
 
 
 def _columns(trace: Trace) -> list[str]:

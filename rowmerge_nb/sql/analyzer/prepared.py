@@ -1,0 +1,105 @@
+"""What DESCRIBE INPUT and DESCRIBE OUTPUT tell of a prepared statement: the types of its parameters, and its columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.parser.parameters import parameter_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["COLUMN_COLUMNS", "PARAMETER_COLUMNS", "column_rows", "parameter_rows", "result_columns"]
+
+PARAMETER_COLUMNS: Final = (("Position", INTEGER), ("Type", VARCHAR))
+COLUMN_COLUMNS: Final = (
+    ("Column Name", VARCHAR),
+    ("Catalog", VARCHAR),
+    ("Schema", VARCHAR),
+    ("Table", VARCHAR),
+    ("Type", VARCHAR),
+    ("Type Size", INTEGER),
+    ("Aliased", BOOLEAN),
+)
+_SIZES: Final = {
+    "unknown": 1,
+    "boolean": 1,
+    "tinyint": 1,
+    "smallint": 2,
+    "integer": 4,
+    "bigint": 8,
+    "real": 4,
+    "double": 8,
+    "date": 4,
+    "interval day to second": 8,
+    "interval year to month": 4,
+    "uuid": 16,
+}
+"""How many bytes each value of a type has in Trino's pages; types that are not here, and not below, have no fixed size."""
+_LONGER: Final = {
+    "decimal": (18, 16),
+    "timestamp": (6, 12),
+    "timestamp with time zone": (3, 12),
+    "time": (12, 8),
+    "time with time zone": (9, 12),
+}
+"""Types whose values have eight bytes up to a precision, and how many beyond it."""
+
+_UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE", "SHOW STATS")
+"""Trino makes queries of what it shows, and all but these with other names for the columns that they read."""
+
+
+def parameter_rows(text: str, kinds: Mapping[int, Type]) -> list[tuple[int, str]]:
+    """Give what DESCRIBE INPUT answers.
+
+    Args:
+        text: what was prepared.
+        kinds: the types of its parameters by their places, as far as they are known.
+
+    >>> parameter_rows("SELECT ? + 1, ? FROM t LIMIT ?", {7: INTEGER})
+    [(0, 'integer'), (1, 'unknown'), (2, 'bigint')]
+    """
+    places = parameter_places(text)
+    return [
+        (number, str(BIGINT if place.row_count else kinds.get(place.span.start, UNKNOWN))) for number, place in enumerate(places)
+    ]
+
+
+def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, str, int, bool]]:
+    """Give what DESCRIBE OUTPUT answers.
+
+    Args:
+        fields: the statement's columns.
+
+    >>> column_rows([ScopeField("n", "n", INTEGER, table=("memory", "default", "t")), ScopeField("x", None, Type("decimal", (20, 2)))])
+    [('n', 'memory', 'default', 't', 'integer', 4, False), ('_col1', '', '', '', 'decimal(20,2)', 16, False)]
+    """
+    rows = []
+    for number, field in enumerate(fields):
+        catalog, schema, table = field.table if len(field.table) == 3 else ("", "", "")
+        name = f"_col{number}" if field.name is None else field.name
+        rows.append((name, catalog, schema, table, str(field.type), _size(field.type), field.aliased))
+    return rows
+
+
+def result_columns(analysis: a.Analysis) -> Sequence[ScopeField]:
+    """Give the columns of what a statement answers that is no query; of one that changes rows that is their number."""
+    if isinstance(analysis, a.ListingAnalysis):
+        aliased = not analysis.kind.startswith(_UNALIASED)
+        return [ScopeField("", name, kind, aliased=aliased) for name, kind in analysis.columns]
+    if isinstance(analysis, a.ExplainAnalysis):
+        return [ScopeField("", "Query Plan", VARCHAR)]
+    returning = analysis.returning if isinstance(analysis, a.RowChangeAnalysis | a.InsertAnalysis) else None
+    if returning is not None:
+        return [ScopeField("", column.name, column.expression.type) for column in returning.columns]
+    return [ScopeField("", "rows", BIGINT)]
+
+
+def _size(kind: Type) -> int:
+    if kind.base in _LONGER:
+        most, longer = _LONGER[kind.base]
+        return 8 if int(str(kind.parameters[0])) <= most else longer
+    return _SIZES.get(kind.base, 0)
