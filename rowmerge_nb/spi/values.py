@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["far_text", "python_rows", "python_values"]
+__all__ = ["far_text", "python_rows", "python_values", "shown_value"]
+
+_LONGEST: Final = 40
 
 
 def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -62,3 +64,18 @@ def far_text(scalar: pa.Scalar) -> str:
     text = str(scalar.cast(pa.string()).as_py())
     moment, zone = text.removesuffix("Z"), " UTC" if text.endswith("Z") else ""
     return moment.removesuffix("." + "0" * 6) + zone
+
+
+def shown_value(scalar: pa.Scalar) -> str:
+    """Write a value as errors tell it: texts with quotes as literals have them, and cut where it is long.
+
+    >>> import pyarrow as pa
+    >>> shown_value(pa.scalar(None)), shown_value(pa.scalar("a'b")), shown_value(pa.scalar(7)), shown_value(pa.scalar(2932897, pa.date32()))
+    ('NULL', "'a''b'", '7', '10000-01-01')
+    """
+    if not scalar.is_valid:
+        return "NULL"
+    text = str(_value(scalar))
+    if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
+        text = "'" + text.replace("'", "''") + "'"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,7 @@ from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError, ExecutionError
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.values import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,10 +128,14 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
         if data.column(name).null_count:
             msg = f"NULL value not allowed for primary key column: {name}"
             raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
-    counts = data.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
+    # One key where SQL says "equal": Arrow's groups keep 0.0 and -0.0 apart.
+    keys = {
+        name: pc.add(data.column(name), 0) if pa.types.is_floating(data.schema.field(name).type) else data.column(name)
+        for name in key
+    }
+    counts = pa.table(keys).group_by(list(key)).aggregate([([], "count_all")])
     repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
     if repeated.num_rows:
-        first: dict[str, Any] = repeated.select(list(key)).slice(0, 1).to_pylist()[0]
-        shown = ", ".join(f"{name} = {value!r}" for name, value in first.items())
+        shown = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
         msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)"
         raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")

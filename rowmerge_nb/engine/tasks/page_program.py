@@ -15,6 +15,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
 from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.values import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,6 @@ __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "
 FILTERED_ROWS: Final = 1 << 19
 """Of so many rows no more are waited for before a condition is computed: asking DuckDB has its price, however few rows it is for."""
 INSTALL: Final = "Run: pip install 'duckdb>=1.4'"
-_LONGEST: Final = 40
 _ROW: Final = "$row"
 """What the number of a row is called, unless a channel has that name."""
 _SETTINGS: Final = (
@@ -408,27 +408,13 @@ def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | p
         values = (
             {}
             if row is None
-            else {expression.names[c]: _shown(row.column(c)[0]) for c in row.schema.names if c in expression.names}
+            else {expression.names[c]: shown_value(row.column(c)[0]) for c in row.schema.names if c in expression.names}
         )
         if values:
             error.row = f"The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
         sentences = (f"It happened {expression.words}." if expression.words else "", error.row, error.hint)
         error.at(expression.span).hint = " ".join(filter(None, sentences))
     return error
-
-
-def _shown(value: pa.Scalar) -> str:
-    """Write a value of a row as a literal, cut where it is long.
-
-    >>> _shown(pa.scalar(None)), _shown(pa.scalar("a'b")), _shown(pa.scalar(7))
-    ('NULL', "'a''b'", '7')
-    """
-    if not value.is_valid:
-        return "NULL"
-    text = str(value)
-    if pa.types.is_string(value.type) or pa.types.is_large_string(value.type):
-        text = "'" + text.replace("'", "''") + "'"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

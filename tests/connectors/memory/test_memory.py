@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rowmerge_nb.connectors.memory.changes import apply_changes, encode
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.reading import make_splits, read_split
+from rowmerge_nb.connectors.memory.tables import check_content
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi import (
@@ -222,6 +223,24 @@ def test_a_primary_key_refuses_nulls_and_repetition_and_keeps_the_table() -> Non
         merge(store, [sink_page([(3, "again", 1, None)])])
     assert caught.value.code == "CONSTRAINT_VIOLATION"
     assert store.read(NAME).num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "told"),
+    [
+        ("double", pa.array([0.0, -0.0]), "k = 0.0"),
+        ("real", pa.array([-0.0, 0.0], pa.float32()), "k = 0.0"),
+        ("date", pa.array([2932897, 2932897], pa.int32()).cast(pa.date32()), "k = 10000-01-01"),
+        ("varchar", pa.array(["it's", "it's"]), "k = 'it''s'"),
+    ],
+)
+def test_a_primary_key_has_one_of_what_is_equal_in_sql(kind: str, keys: pa.Array, told: str) -> None:
+    table = ConnectorTableMetadata(NAME, (ColumnMetadata("k", parse_type(kind)),), {"primary_key": ("k",)})
+    check_content(table, pa.table({"k": keys[:1]}))
+    with pytest.raises(RowMergeError) as caught:
+        check_content(table, pa.table({"k": keys}))
+    assert caught.value.code == "CONSTRAINT_VIOLATION"
+    assert told in caught.value.message
 
 
 def test_the_paradigm_is_the_tables_unless_the_statement_asks_for_another() -> None:
