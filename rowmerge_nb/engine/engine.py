@@ -12,6 +12,7 @@ from rowmerge_nb.engine.audit.audit import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
+from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
@@ -465,7 +466,9 @@ class Engine:
             lambda given: isinstance(given, str) and given.upper() in ExplainType.__members__,
             "'LOGICAL' or 'DISTRIBUTED'",
         )
-        return self.run(f"EXPLAIN (TYPE {kind}) {sql}", **options)
+        prefix = f"EXPLAIN (TYPE {kind}) "
+        with behind(prefix, sql):
+            return self.run(prefix + sql, **options)
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -487,3 +487,32 @@ def test_a_plan_tells_of_which_nodes_its_source_query_is_made(engine: Engine, so
     assert [[(step.name, step.arguments, step.sources) for step in told.steps] for told in facts] == (
         [] if steps is None else [steps]
     )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT nix FROM t",
+        "SELECT",
+        "SELECT v,\n nix FROM t",
+        "UPDATE t SET nix = 1",
+        "INSERT INTO t VALUES (1)",
+        "SELECT 1; SELECT 2",
+    ],
+)
+def test_errors_are_placed_in_the_text_that_is_to_be_explained(engine: Engine, sql: str) -> None:
+    told = []
+    for ask in (engine.explain, engine.run):
+        with pytest.raises(RowMergeError) as caught:
+            ask(sql)
+        told.append((str(caught.value), caught.value.shown))
+    assert told[0] == told[1]
+    with pytest.raises(RowMergeError) as caught:
+        engine.explain(sql)
+    assert caught.value.statement == sql
+
+
+def test_an_empty_text_to_explain_is_wrong_at_its_end(engine: Engine) -> None:
+    with pytest.raises(RowMergeError, match=r"^SYNTAX_ERROR: line 2:3: mismatched input '<EOF>'") as caught:
+        engine.explain("\n  ")
+    assert caught.value.excerpt()

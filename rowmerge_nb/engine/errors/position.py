@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.parameters import Filled
     from rowmerge_nb.sql.tree.statements import Execute
 
-__all__ = ["Executed", "placed_in"]
+__all__ = ["Executed", "behind", "placed_in"]
 
 _BLANKS: Final = re.compile(r"(?s)(?:\s++|--[^\n]*+|/\*.*?\*/)*+")
 """Blanks and comments."""
@@ -48,6 +48,33 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
         if about is not None:
             span = _within(text, statement, offset, *about[:2])
             error.about = (span.line, span.column, about[2])
+        error.statement = text
+        raise
+
+
+@contextmanager
+def behind(prefix: str, text: str) -> Iterator[None]:
+    """Count the places of errors in the text that a user gave, where it was run behind a few words of ours.
+
+    Args:
+        prefix: the words, a part of a line.
+        text: the text.
+
+    >>> with behind("EXPLAIN ", "SELEC 1"):
+    ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=9)
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: SYNTAX_ERROR: line 1:1: mismatched input
+    """
+    try:
+        yield
+    except RowMergeError as error:
+        if error.statement is not None and not error.statement.startswith(prefix):
+            # It is about another text, as that of a prepared statement.
+            raise
+        if error.line == 1 and error.column is not None:
+            error.column = max(error.column - len(prefix), 1)
+        if error.about is not None and error.about[0] == 1:
+            error.about = (1, max(error.about[1] - len(prefix), 1), error.about[2])
         error.statement = text
         raise
 
