@@ -505,7 +505,7 @@ def test_errors_are_placed_in_the_text_that_is_to_be_explained(engine: Engine, s
     for ask in (engine.explain, engine.run):
         with pytest.raises(RowMergeError) as caught:
             ask(sql)
-        told.append((str(caught.value), caught.value.shown))
+        told.append((str(caught.value), caught.value.shown, caught.value.excerpt()))
     assert told[0] == told[1]
     with pytest.raises(RowMergeError) as caught:
         engine.explain(sql)

@@ -133,10 +133,11 @@ class StatementRunner:
         from rowmerge_nb.sql.parser.statements import split_statements
 
         statements = split_statements(statement_text(sql))
-        if not statements:
-            raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
-        if len(statements) > 1:
-            _refuse_several(sql, statements, options)
+        with placed_in(sql, sql, 0):
+            if not statements:
+                raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
+            if len(statements) > 1:
+                _refuse_several(sql, statements, options)
         return self._run_placed(sql, *statements[0], options, ended)
 
     def run_script(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> list[Result]:
