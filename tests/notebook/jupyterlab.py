@@ -90,7 +90,12 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
         "IPYTHONDIR": str(home / "ipython"),
     }
     command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
-    command += ["--ServerApp.token=", "--ServerApp.disable_check_xsrf=True", "--LabApp.expose_app_in_browser=True"]
+    command += [
+        "--ServerApp.token=",
+        "--ServerApp.disable_check_xsrf=True",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+    ]
     with (folder / "lab.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder / "notebooks", env=environment, stdout=log, stderr=log)
         try:

@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab: clicks, keys, trials by the kernel, and a saved notebook whose kernel is gone."""
+"""The explorer in a real JupyterLab: clicks, keys, trials by the kernel, and a saved notebook whose kernel is gone; and in Notebook 7."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.report.explorer_browser import needs_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_browser]
 
@@ -124,3 +125,19 @@ def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page:
     assert page.run("return document.querySelector('[data-key=step-case]').textContent") == "CASE ≠"
     page.run("document.querySelector('[data-key=if-back]').click()")
     page.until("!document.querySelector('.rx-other')")
+
+
+def test_notebook_7_shows_it_and_its_kernel_answers(lab: Lab, tmp_path: Path) -> None:
+    lab.write("classic.ipynb", CELLS)
+    with opened(f"{lab.address}/notebooks/classic.ipynb", tmp_path) as page:
+        page.until("jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'")
+        page.run("jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.until("document.querySelector('.rx .rx-row')")
+        page.run("document.querySelector('[data-key=row-1]').click()")
+        page.until("document.querySelector('.rx-who').textContent.startsWith('Bill')")
+        page.run("document.querySelector('[data-key=whatif]').click()")
+        page.run(
+            "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
+            "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
+        )
+        page.until("document.querySelector('.rx-other').textContent.includes('2 rows change hands')")
