@@ -564,7 +564,7 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
-    """Sums the row counts and hands all fragments to the connector, which makes the change visible at once.
+    """Sums the row counts and hands all fragments to the connector, which makes one change of them.
 
     Args:
         call: the connector's method that gets the fragments.
@@ -572,7 +572,8 @@ class TableFinish(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Adds up the row counts and gives all fragments to {call}: the change becomes visible, all of it at once."
+        "Adds up the row counts and gives all fragments to {call}, which makes one change of them. "
+        "Readers see nothing of it before the commit, and then all of it at once."
     )
     source: PlanNode
     table: str

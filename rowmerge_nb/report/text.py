@@ -304,13 +304,13 @@ def _calls(report: Report, timings: bool) -> list[str]:
     calls = report.calls
     if calls is None:
         return []
-    grid = [["#", "where", "call", "carries", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
+    grid = [["#", "where", "call", "called with", "gave back", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
     for row in calls.rows:
         counts = ["" if value is None else number(value) for value in (row.rows, row.bytes)]
         times = [f"{row.at_ms:.0f}", f"{row.took_ms:.0f}"] if timings else []
-        carries = f"{row.carries} failed: {row.error}".strip() if row.error else row.carries
-        grid.append([str(row.order), row.where, row.method, carries, *counts, *times])
-    return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 4, 5, 6, 7})]
+        gave = f"failed: {row.error}" if row.error else row.gave
+        grid.append([str(row.order), row.where, row.method, row.given, gave, *counts, *times])
+    return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 5, 6, 7, 8})]
 
 
 def diff_lines(report: Report) -> list[str]:
