@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
 from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
@@ -28,14 +28,6 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
-_TWO_ROWS: Final = (
-    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
-    "DELETE of the old row, by its row id, and an INSERT of the new one."
-)
-_ONE_ROW: Final = (
-    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
-    "old row wherever it lies, and all columns with their new values, among them those that no clause sets."
-)
 _SINKS: Final = (
     "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
     "rows of its pages and hands them over, the sink stores them."
@@ -45,11 +37,10 @@ _SINKS: Final = (
 def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
-    in_place = trace.paradigm != DELETE_AND_INSERT
     if rules := repeated_matches(trace):
         told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
-        told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
+        told["transform"] = update_form(trace.paradigm)
     told["sinks"] = _SINKS
     return told
 

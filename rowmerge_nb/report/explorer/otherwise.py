@@ -46,7 +46,7 @@ _HEADS: Final = {
     (True, False): "With these options, not run, it would fail: ",
 }
 """What stands before the outcome: by whether it fails, and whether the table has the same rows."""
-_PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
+_PLACES: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
