@@ -63,6 +63,8 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "diff": lambda: diff_lines(report),
         "journeys": lambda: _journeys(report, listed=listed),
         "near": lambda: _near(report),
+        # A reader of text knows them, or asks.
+        "words": lambda: _words(report) if show is not None else [],
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
@@ -380,6 +382,14 @@ def _near(report: Report) -> list[str]:
         for sentence in report.near.sentences
         for line in textwrap.wrap(f"Near miss: {sentence}", WIDTH, subsequent_indent="  ")
     ]
+
+
+def _words(report: Report) -> list[str]:
+    """Write the words of the field."""
+    lines = ["Words"]
+    for word, meaning in () if report.words is None else report.words.rows:
+        lines += textwrap.wrap(f"{word}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
 def _change(change: ChangeCell) -> str:

@@ -64,7 +64,7 @@ def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> No
         *(("=", name) for name in ("Dave", "Hal", "Ida")),
     ]
     assert [(value.text, new) for value, new in left[0].cells] == [("Aaron", False), ("11", True), ("Arches", True)]
-    said = "accounts after the commit: 8 rows, which the store counts as version 5; 4 was there before."
+    said = "accounts after the commit: 8 rows, version 5; before it was version 4."
     assert diff_of(trace).left_said == said
     assert said in render_html(build_report(trace))
     rehearsed = replace(trace, committed=False, version_after=None)

@@ -233,7 +233,7 @@ def test_presets_stand_for_parts():
 
     report = build_report(building.merge_trace())
     assert parts_to_show(report, "short") == ("outcome",)
-    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls")
+    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls", "words")
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
     with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
         parts_to_show(report, "learm")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
 from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
+from rowmerge_nb.report.model.terms import SINKS
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.words import MINUS, code_parts, join
@@ -28,10 +29,6 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
-_SINKS: Final = (
-    "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
-    "rows of its pages and hands them over, the sink stores them."
-)
 
 
 def asides(trace: Trace) -> dict[str, str]:
@@ -41,7 +38,7 @@ def asides(trace: Trace) -> dict[str, str]:
         told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = update_form(trace.paradigm)
-    told["sinks"] = _SINKS
+    told["sinks"] = SINKS
     return told
 
 

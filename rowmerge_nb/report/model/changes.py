@@ -206,8 +206,8 @@ def _left_said(trace: Trace) -> str:
     rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
     if not trace.committed or trace.version_after is None:
         return f"{rows}."
-    was = "" if trace.version_before is None else f"; {trace.version_before} was there before"
-    return f"{rows}, which the store counts as version {trace.version_after}{was}."
+    was = "" if trace.version_before is None else f"; before it was version {trace.version_before}"
+    return f"{rows}, version {trace.version_after}{was}."
 
 
 def _sizes(trace: Trace, known: list[int], untouched: int | None) -> str:

@@ -256,7 +256,7 @@ def _sizes(trace: Trace) -> Phrase:
 def _meta(trace: Trace) -> Phrase:
     runs: list[Run] = []
     if trace.paradigm:
-        runs += [Run(trace.paradigm), Run(", ")]
+        runs += [Run(f"row change paradigm {trace.paradigm}"), Run(", ")]
     if trace.connector:
         catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]

@@ -20,6 +20,7 @@ from rowmerge_nb.report.model.near import Near, build_near
 from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
+from rowmerge_nb.report.model.terms import Terms, build_terms
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
 from rowmerge_nb.words import code
@@ -31,12 +32,25 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
 
-PARTS: Final = ("outcome", "check", "diff", "clauses", "journeys", "near", "plan", "pages", "stored", "calls", "verdicts")
+PARTS: Final = (
+    "outcome",
+    "check",
+    "diff",
+    "clauses",
+    "journeys",
+    "near",
+    "plan",
+    "pages",
+    "stored",
+    "calls",
+    "words",
+    "verdicts",
+)
 """The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
 ``near`` and ``check`` where they have something to say."""
 PRESETS: Final = {
     "short": ("outcome", "check"),
-    "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff"),
+    "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff", "words"),
     "connector": ("check", "pages", "stored", "calls"),
 }
 """Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
@@ -79,6 +93,7 @@ class Report:
     diff: Diff | None
     journeys: Journeys | None
     near: Near | None
+    words: Terms | None
     verdicts: tuple[Verdict, ...] | None
     absences: Mapping[str, str]
     timings: tuple[tuple[str, float], ...]
@@ -109,6 +124,7 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
         diff=build_diff(trace, pages),
         journeys=build_journeys(trace),
         near=build_near(trace),
+        words=build_terms(trace),
         verdicts=verdicts_of(trace),
         absences={},
         timings=tuple(trace.seconds.items()),
