@@ -19,7 +19,7 @@ from tests.report.building import Setup, merge_trace
         ("begin_merge", "", ("the table handle of lake.default.accounts", "the merge handle")),
         ("create_merge_sink", "Mine", ("the merge handle", "the sink")),
         ("create_merge_sink", "Mine, injected: x", ("the merge handle", "the sink, injected: x")),
-        ("store_merged_rows", "D 2, I 4", ("D 2, I 4", "")),
+        ("store_merged_rows", "D 2, I 4", ("a page: D 2, I 4", "")),
         ("finish", "2 fragments", ("", "2 fragments")),
         ("finish_merge", "2 fragments, 1 delta file", ("the merge handle, 2 fragments", "1 delta file")),
         ("finish_update", "1 fragment", ("1 fragment", "")),

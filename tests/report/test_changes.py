@@ -12,7 +12,7 @@ from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.changes import Diff
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Term, Trace
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 
 DAVE = Joined(("Dave", 1, "Devon"), -1, None, ("Dave", 11, "Devon"), 3)
@@ -39,7 +39,7 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
         (["Hal\N{OPEN BOX}", "3", "Hull"], ""),
         (["Ida", "NULL", "Hull"], ""),
     ]
-    assert diff.summary == "6 changed; 3 target rows unchanged: 2 without a partner, 1 for which no clause fired"
+    assert diff.summary == "6 rows changed; 3 target rows unchanged: 2 without a partner, 1 for which no clause fired"
     assert diff.sizes == "7 rows before: 3 unchanged + 3 updated + 1 deleted. 8 rows after: 3 unchanged + 3 updated + 2 inserted."
     text = render_text(build_report(trace), show="diff,journeys")
     assert "=  Hal\N{OPEN BOX}" in text
@@ -71,6 +71,23 @@ def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> No
     assert diff_of(rehearsed).left_said == "accounts as it would be: 8 rows."
 
 
+@pytest.mark.parametrize(
+    ("reads", "name", "said"),
+    [
+        ((("source", "customer"), ("target", "customer")), "Ed", " 2 rows have customer Ed now, 1 of them inserted."),
+        ((("source", "customer"), ("target", "customer")), "Hal", ""),
+        ((("target", "customer"), ("target", "address")), "Ed", ""),
+        ((("source", "customer"),), "Ed", ""),
+    ],
+)
+def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
+    reads: tuple[tuple[str, str], ...], name: str, said: str
+) -> None:
+    on = Term("ON", "AND", (Term("t.customer = s.customer", reads=reads),))
+    trace = replace(merge_trace(IDLE), untouched=untouched((name, 3, "Hull"), ("Hal", None, "Hull")), on=on)
+    assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
+
+
 def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
     trace = replace(merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")))
     assert diff_of(trace).left
@@ -85,7 +102,7 @@ def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> Non
     second = Joined(("Aaron", 0, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
     trace = replace(merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon")))
     assert [row.cells[0].text for row in diff_of(trace).same] == ["Dave"]
-    assert diff_of(trace).summary == "6 changed; 1 target row unchanged"
+    assert diff_of(trace).summary == "6 rows changed; 1 target row unchanged"
 
 
 def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:

@@ -104,7 +104,7 @@ def test_a_very_wide_table_shows_fewer_rows():
     trace = building.merge_trace(building.Setup(rows=rows, columns=columns, redistribution=("c3",)))
     shown = html(trace)
     assert "5 of 40 rows" in shown
-    assert "first 5 of 40 changed" in shown
+    assert "first 5 of 40 rows changed" in shown
     assert len(shown) < 250_000
 
 

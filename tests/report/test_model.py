@@ -115,7 +115,7 @@ def test_changed_rows_have_old_and_new_values():
         ("Antioch", "Arches", True),
     ]
     assert (bill.sign, bill.cells[2].old.text) == ("−", "Buena")
-    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 changed; 1 target row unchanged")
+    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 rows changed; 1 target row unchanged")
 
 
 def test_without_a_witness_only_new_values_are_known():

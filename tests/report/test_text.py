@@ -139,7 +139,7 @@ def test_a_large_sample_shows_rows_of_every_clause():
 
 
 def test_changed_rows_that_are_not_all_there_say_so():
-    assert "Changed rows: first 30 of 56 changed; 8 target rows unchanged" in text(traces.many_clauses_trace())
+    assert "Changed rows: first 30 of 56 rows changed; 8 target rows unchanged" in text(traces.many_clauses_trace())
 
 
 def test_wide_tables_show_the_columns_that_matter():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_steps
-from rowmerge_nb.report.model.calls import begun_with, finished_with
+from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
@@ -163,7 +163,7 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
         mine = {"writer": writer.writer, "where": f"writer {writer.writer}"}
-        stored = {"store_merged_rows": {"given": operation_letters(writer.rows)}}
+        stored = {"store_merged_rows": {"given": stored_with(operation_letters(writer.rows))}}
         made += [{**words[method], **mine, **stored.get(method, {})} for method in methods]
     made += [call for call in own if call["order"] > first]
     for order, call in enumerate(made, start=1):

@@ -13,7 +13,7 @@ from rowmerge_nb.words import join, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Call, Trace
 
-__all__ = ["CallRow", "Calls", "begun_with", "build_calls", "finished_with", "given_and_gave"]
+__all__ = ["CallRow", "Calls", "begun_with", "build_calls", "finished_with", "given_and_gave", "stored_with"]
 
 _TABLE_HANDLE: Final = "the table handle"
 _MERGE_HANDLE: Final = "the merge handle"
@@ -100,6 +100,8 @@ def given_and_gave(trace: Trace, method: str, carries: str) -> tuple[str, str]:
     if method.startswith("finish_"):
         fragments, _, written = carries.partition(", ")
         return finished_with(method, fragments), written
+    if method in {"store_merged_rows", "append_page"}:
+        return stored_with(carries), ""
     if method in {"commit", "rollback"}:
         transaction, _, version = carries.partition(f", {_GAVE}")
         return transaction or "the transaction", version
@@ -114,6 +116,11 @@ def begun_with(trace: Trace) -> str:
     updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
     told = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
     return f"{handle}, and the columns that are updated: {'; '.join(told) or 'none'}"
+
+
+def stored_with(carries: str) -> str:
+    """Say what a sink gets, by how many rows of each operation are in it."""
+    return f"a page: {carries}" if carries else "a page"
 
 
 def finished_with(method: str, fragments: str) -> str:

@@ -171,7 +171,8 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         untouched = max(trace.rows_before - known[1] - known[2], 0)
     limit = row_limit(len(columns))
     shown = changes[:limit]
-    summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
+    changed = f"{plural(total, 'row')} changed"
+    summary = changed if len(shown) >= total else f"first {number(len(shown))} of {changed}"
     idle = _idle(sample)
     if untouched is not None:
         summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
@@ -186,7 +187,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
     whole = len(shown) == total and len(same) == untouched and not remark
     left = _left(trace, shown, same) if whole else ()
-    said = _left_said(trace) if left else ""
+    said = f"{_left_said(trace)}{_repeated_keys(trace, columns, left)}" if left else ""
     return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip(), left, said)
 
 
@@ -208,6 +209,23 @@ def _left_said(trace: Trace) -> str:
         return f"{rows}."
     was = "" if trace.version_before is None else f"; before it was version {trace.version_before}"
     return f"{rows}, version {trace.version_after}{was}."
+
+
+def _repeated_keys(trace: Trace, columns: Sequence[Channel], left: Sequence[LeftRow]) -> str:
+    """Name keys that an inserted row has and another row as well, which was hardly meant: keys are what ON reads of the target."""
+    read = {name for term in (() if trace.on is None else trace.on.walk()) for side, name in term.reads if side == "target"}
+    at = [index for index, column in enumerate(columns) if column.name in read]
+    styles: dict[tuple[str, ...], list[str]] = {}
+    for row in left:
+        key = [row.cells[index][0] for index in at]
+        # Of a text that is cut nobody sees whether it is the same.
+        if key and not any(one.null or one.title for one in key):
+            styles.setdefault(tuple(one.text for one in key), []).append(row.style)
+    return "".join(
+        f" {plural(len(found), 'row')} have {', '.join(columns[index].name for index in at)} {', '.join(key)} now, {number(found.count('I'))} of them inserted."
+        for key, found in styles.items()
+        if len(found) > 1 and "I" in found
+    )
 
 
 def _sizes(trace: Trace, known: list[int], untouched: int | None) -> str:
