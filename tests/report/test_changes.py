@@ -105,6 +105,14 @@ def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> Non
     assert diff_of(trace).summary == "6 rows changed; 1 target row unchanged"
 
 
+def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
+    aaron = next(row for row in ROWS if row.source is not None and row.source[0] == "Aaron")
+    trace = replace(merge_trace(Setup(rows=(*ROWS, aaron))), untouched=untouched(("Dave", 11, "Devon")), rows_after=7)
+    assert diff_of(trace).summary == "7 rows changed; 1 target row unchanged"
+    assert [row.sign for row in diff_of(trace).left] == ["~", "~", "+", "+", "~", "~", "="]
+    assert diff_of(trace).sizes == ""
+
+
 def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
     trace = replace(merge_trace(Setup(rows_before=54)), untouched=untouched(*((f"row {n}", n, "x") for n in range(30))))
     assert len(diff_of(trace).same) == 30

@@ -168,11 +168,12 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     total = sum(known) if counts and None not in counts.values() else len(changes)
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
-        untouched = max(trace.rows_before - known[1] - known[2], 0)
+        changed = _changed(sample)
+        untouched = max(trace.rows_before - (known[1] + known[2] if changed is None else len(changed)), 0)
     limit = row_limit(len(columns))
     shown = changes[:limit]
-    changed = f"{plural(total, 'row')} changed"
-    summary = changed if len(shown) >= total else f"first {number(len(shown))} of {changed}"
+    count = f"{plural(total, 'row')} changed"
+    summary = count if len(shown) >= total else f"first {number(len(shown))} of {count}"
     idle = _idle(sample)
     if untouched is not None:
         summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
@@ -252,16 +253,25 @@ def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:
     """Give the target rows that are matched and that no clause changes, by their row ids; none where not all rows are known."""
     if sample.witness is None or not sample.complete or not sample.transformed:
         return {}
-    layout = sample.layout.merge_row
-    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
-    row_ids = list(map(repr, python_values(sample.row_ids)))
-    acting = [row is not None and row[layout.operation] != Operation.NONE for row in merge_rows]
-    changed = {row_id for row_id, acts in zip(row_ids, acting, strict=True) if acts}
+    row_ids = map(repr, python_values(sample.row_ids))
+    changed = _changed(sample) or set()
     found: dict[str, tuple[int | None, list[Any]]] = {}
     for row_id, (at, target) in sorted(zip(row_ids, _both_sides(sample), strict=True), key=lambda row: row[1][0] or 0):
         if target is not None and row_id not in changed:
             found.setdefault(row_id, (at, target))
     return found
+
+
+def _changed(sample: PageSample) -> set[str] | None:
+    """Give the row ids of the target rows that clauses change, each once though two clauses change it; None where not all rows are known."""
+    if not sample.complete or not sample.transformed:
+        return None
+    layout = sample.layout.merge_row
+    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
+    both = zip(merge_rows, python_values(sample.row_ids), strict=True)
+    return {
+        repr(row_id) for row, row_id in both if row is not None and row_id is not None and row[layout.operation] != Operation.NONE
+    }
 
 
 def _apart(trace: Trace, untouched: int, idle: Mapping[str, Any]) -> str:
