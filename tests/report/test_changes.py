@@ -96,6 +96,9 @@ def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
     assert not diff_of(replace(trace, rows_before=6)).left
     many = replace(merge_trace(Setup(rows_before=21)), untouched=untouched(*((f"row {n}", n, "x") for n in range(17))))
     assert not diff_of(many).left
+    nothing = replace(merge_trace(Setup(rows=(DAVE,), rows_before=2)), untouched=untouched(("Hal", 3, "Hull")), rows_after=2)
+    assert [row.cells[0].text for row in diff_of(nothing).same] == ["Dave", "Hal"]
+    assert not diff_of(nothing).left
 
 
 def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:

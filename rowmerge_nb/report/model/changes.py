@@ -186,7 +186,8 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     merged, sizes = trace.kind == "MERGE", _sizes(trace, known, untouched)
     if same and len(same[:limit]) < (untouched or 0):
         sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
-    whole = len(shown) == total and len(same) == untouched and not remark
+    # Where nothing was changed the unchanged rows are the table.
+    whole = 0 < len(shown) == total and len(same) == untouched and not remark
     left = _left(trace, shown, same) if whole else ()
     said = f"{_left_said(trace)}{_repeated_keys(trace, columns, left)}" if left else ""
     return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip(), left, said)
@@ -208,8 +209,8 @@ def _left_said(trace: Trace) -> str:
     rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
     if not trace.committed or trace.version_after is None:
         return f"{rows}."
-    was = "" if trace.version_before is None else f"; before it was version {trace.version_before}"
-    return f"{rows}, version {trace.version_after}{was}."
+    was = "" if trace.version_before is None else f"; before it was version {visible(str(trace.version_before))}"
+    return f"{rows}, version {visible(str(trace.version_after))}{was}."
 
 
 def _repeated_keys(trace: Trace, columns: Sequence[Channel], left: Sequence[LeftRow]) -> str:
