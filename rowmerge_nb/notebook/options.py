@@ -86,7 +86,7 @@ OPTIONS: Final = (
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption(
         "show",
-        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, verdicts; or short, learn, connector.",
+        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, words, verdicts; or short, learn, connector.",
         "PART,PART",
     ),
     MagicOption(

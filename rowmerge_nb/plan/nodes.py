@@ -100,7 +100,7 @@ class TableScan(PlanNode):
         constraint: what the statement wants of single columns; the connector may leave out rows that lie outside of it.
     """
 
-    meaning: ClassVar[str] = "Reads the table, split by split; a merge target also gives the row id of every row."
+    meaning: ClassVar[str] = "Reads the table, part by part (its splits); a merge target also gives the row id of every row."
     table: TableBinding
     columns: tuple[ColumnHandle, ...]
     row_id: Symbol | None = None
@@ -314,7 +314,7 @@ class DeleteProject(PlanNode):
         row_id: the symbol of the row id.
     """
 
-    meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide its place."
+    meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide on its writer."
     source: PlanNode
     layout: PageLayout
     columns: tuple[Symbol, ...]
@@ -490,7 +490,7 @@ class Exchange(PlanNode):
         others: what places deleted and updated rows; ``""`` where the insert layout does.
     """
 
-    meaning: ClassVar[str] = "Sends each row to the writer that is responsible for its partition or bucket."
+    meaning: ClassVar[str] = "Sends each row to the writer that the connector's layout gives it."
     source: PlanNode
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
@@ -564,7 +564,7 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
-    """Sums the row counts and hands all fragments to the connector, which makes the change visible at once.
+    """Sums the row counts and hands all fragments to the connector, which makes one change of them.
 
     Args:
         call: the connector's method that gets the fragments.
@@ -572,7 +572,8 @@ class TableFinish(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Adds up the row counts and gives all fragments to {call}: the change becomes visible, all of it at once."
+        "Adds up the row counts and gives all fragments to {call}, which makes one change of them. "
+        "Readers see nothing of it before the commit, and then all of it at once."
     )
     source: PlanNode
     table: str

@@ -43,7 +43,7 @@ class UpdatablePageSourceScan(TableScan):
     """Reads a table by page sources that take the rows to change back, one instance per split."""
 
     meaning: ClassVar[str] = (
-        "Reads the table, split by split, by page sources that later change the very rows which they have read; the row id is the last column."
+        "Reads the table, part by part (its splits), by page sources that later change the very rows which they have read; the row id is the last column."
     )
 
 

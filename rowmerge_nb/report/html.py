@@ -46,7 +46,7 @@ _CLASS: Final = re.compile(r"\.([\w-]+)")
 _ELEMENT: Final = re.compile(r"(?:^|[\s>])([a-z]+)")
 _CLASSES: Final = re.compile(r'class="([^"]*)"')
 _TAGS: Final = re.compile(r"<([a-z]+)")
-_FOLDED: Final = frozenset({"stored", "calls", "journeys"})
+_FOLDED: Final = frozenset({"stored", "calls", "journeys", "words"})
 _OPEN: Final = "diff"
 """The fold that is open by itself: what readers ask first is which rows were changed."""
 _FEW: Final = 10

@@ -63,6 +63,8 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "diff": lambda: diff_lines(report),
         "journeys": lambda: _journeys(report, listed=listed),
         "near": lambda: _near(report),
+        # A reader of text knows them, or asks.
+        "words": lambda: _words(report) if show is not None else [],
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
@@ -304,13 +306,13 @@ def _calls(report: Report, timings: bool) -> list[str]:
     calls = report.calls
     if calls is None:
         return []
-    grid = [["#", "where", "call", "carries", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
+    grid = [["#", "where", "call", "called with", "gave back", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
     for row in calls.rows:
         counts = ["" if value is None else number(value) for value in (row.rows, row.bytes)]
         times = [f"{row.at_ms:.0f}", f"{row.took_ms:.0f}"] if timings else []
-        carries = f"{row.carries} failed: {row.error}".strip() if row.error else row.carries
-        grid.append([str(row.order), row.where, row.method, carries, *counts, *times])
-    return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 4, 5, 6, 7})]
+        gave = f"failed: {row.error}" if row.error else row.gave
+        grid.append([str(row.order), row.where, row.method, row.given, gave, *counts, *times])
+    return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 5, 6, 7, 8})]
 
 
 def diff_lines(report: Report) -> list[str]:
@@ -380,6 +382,14 @@ def _near(report: Report) -> list[str]:
         for sentence in report.near.sentences
         for line in textwrap.wrap(f"Near miss: {sentence}", WIDTH, subsequent_indent="  ")
     ]
+
+
+def _words(report: Report) -> list[str]:
+    """Write the words of the field."""
+    lines = ["Words"]
+    for word, meaning in () if report.words is None else report.words.rows:
+        lines += textwrap.wrap(f"{word}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
 def _change(change: ChangeCell) -> str:

@@ -370,7 +370,7 @@ class ConnectorMetadata(ABC):
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make the rows that the fragments name visible. Raises ConnectorError NOT_SUPPORTED by default.
+        """Take the rows that the fragments name; readers see them with the commit. Raises ConnectorError NOT_SUPPORTED by default.
 
         It may tell what was written, as the other three calls that finish a statement may.
         """
@@ -418,7 +418,7 @@ class ConnectorMetadata(ABC):
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make the merge visible, all of it or nothing; called also with no fragments.
+        """Make one change of what the fragments name, which readers see with the commit, all of it or nothing; called also with no fragments.
 
         Raises ConnectorError NOT_SUPPORTED by default.
         """
@@ -444,7 +444,7 @@ class ConnectorMetadata(ABC):
     def finish_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make the deletes visible, all of them or nothing; called with the fragments of all splits, also with none.
+        """Make one change of the deletes, which readers see with the commit, all of them or nothing; called with the fragments of all splits, also with none.
 
         Raises ConnectorError NOT_SUPPORTED by default.
         """
@@ -476,7 +476,7 @@ class ConnectorMetadata(ABC):
     def finish_update(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata | None:
-        """Make the updates visible, all of them or nothing; called with the fragments of all splits, also with none.
+        """Make one change of the updates, which readers see with the commit, all of them or nothing; called with the fragments of all splits, also with none.
 
         Raises ConnectorError NOT_SUPPORTED by default.
         """

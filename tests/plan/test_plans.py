@@ -235,7 +235,7 @@ def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: 
     ],
 )
 def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, call: str) -> None:
-    assert f"all fragments to {call}:" in one(records(sql, flow=flow), "TableFinish").meaning
+    assert f"all fragments to {call}, which makes one change" in one(records(sql, flow=flow), "TableFinish").meaning
 
 
 def test_a_name_within_a_text_is_no_column_that_is_read() -> None:

@@ -12,7 +12,7 @@ from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.changes import Diff
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Term, Trace
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 
 DAVE = Joined(("Dave", 1, "Devon"), -1, None, ("Dave", 11, "Devon"), 3)
@@ -39,7 +39,7 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
         (["Hal\N{OPEN BOX}", "3", "Hull"], ""),
         (["Ida", "NULL", "Hull"], ""),
     ]
-    assert diff.summary == "6 changed, 3 unchanged (2 without a partner, 1 for which no clause fired)"
+    assert diff.summary == "6 rows changed; 3 target rows unchanged: 2 without a partner, 1 for which no clause fired"
     assert diff.sizes == "7 rows before: 3 unchanged + 3 updated + 1 deleted. 8 rows after: 3 unchanged + 3 updated + 2 inserted."
     text = render_text(build_report(trace), show="diff,journeys")
     assert "=  Hal\N{OPEN BOX}" in text
@@ -48,15 +48,72 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
     one = render_text(build_report(fewer), show="journeys")
     assert "1 target row untouched, since no row of the source has it for a partner:" in one
     html = render_html(build_report(trace))
-    assert html.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
+    changed, after = html.split('aria-label="The table after"')
+    assert changed.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
+    assert after.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
     assert "<li>" not in html
+
+
+def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> None:
+    trace = replace(
+        merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")), version_before=4, version_after=5
+    )
+    left = diff_of(trace).left
+    assert [(row.sign, row.cells[0][0].text) for row in left] == [
+        *zip("~~++~", ("Aaron", "Carol", "Ed", "Gus", "Joe Shmoe"), strict=True),
+        *(("=", name) for name in ("Dave", "Hal", "Ida")),
+    ]
+    assert [(value.text, new) for value, new in left[0].cells] == [("Aaron", False), ("11", True), ("Arches", True)]
+    said = "accounts after the commit: 8 rows, version 5; before it was version 4."
+    assert diff_of(trace).left_said == said
+    assert said in render_html(build_report(trace))
+    rehearsed = replace(trace, committed=False, version_after=None)
+    assert diff_of(rehearsed).left_said == "accounts as it would be: 8 rows."
+
+
+@pytest.mark.parametrize(
+    ("reads", "name", "said"),
+    [
+        ((("source", "customer"), ("target", "customer")), "Ed", " 2 rows have customer Ed now, 1 of them inserted."),
+        ((("source", "customer"), ("target", "customer")), "Hal", ""),
+        ((("target", "customer"), ("target", "address")), "Ed", ""),
+        ((("source", "customer"),), "Ed", ""),
+    ],
+)
+def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
+    reads: tuple[tuple[str, str], ...], name: str, said: str
+) -> None:
+    on = Term("ON", "AND", (Term("t.customer = s.customer", reads=reads),))
+    trace = replace(merge_trace(IDLE), untouched=untouched((name, 3, "Hull"), ("Hal", None, "Hull")), on=on)
+    assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
+
+
+def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
+    trace = replace(merge_trace(IDLE), untouched=untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull")))
+    assert diff_of(trace).left
+    assert not diff_of(replace(trace, untouched=None)).left
+    assert not diff_of(replace(trace, rows_after=9)).left
+    assert not diff_of(replace(trace, rows_before=6)).left
+    many = replace(merge_trace(Setup(rows_before=21)), untouched=untouched(*((f"row {n}", n, "x") for n in range(17))))
+    assert not diff_of(many).left
+    nothing = replace(merge_trace(Setup(rows=(DAVE,), rows_before=2)), untouched=untouched(("Hal", 3, "Hull")), rows_after=2)
+    assert [row.cells[0].text for row in diff_of(nothing).same] == ["Dave", "Hal"]
+    assert not diff_of(nothing).left
 
 
 def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:
     second = Joined(("Aaron", 0, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
     trace = replace(merge_trace(Setup(rows=(*ROWS, second))), untouched=untouched(("Dave", 11, "Devon")))
     assert [row.cells[0].text for row in diff_of(trace).same] == ["Dave"]
-    assert diff_of(trace).summary == "6 changed, 1 unchanged"
+    assert diff_of(trace).summary == "6 rows changed; 1 target row unchanged"
+
+
+def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
+    aaron = next(row for row in ROWS if row.source is not None and row.source[0] == "Aaron")
+    trace = replace(merge_trace(Setup(rows=(*ROWS, aaron))), untouched=untouched(("Dave", 11, "Devon")), rows_after=7)
+    assert diff_of(trace).summary == "7 rows changed; 1 target row unchanged"
+    assert [row.sign for row in diff_of(trace).left] == ["~", "~", "+", "+", "~", "~", "="]
+    assert diff_of(trace).sizes == ""
 
 
 def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:

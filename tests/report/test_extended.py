@@ -70,7 +70,7 @@ def test_all_columns_are_written_by_set_star(planned: Trace) -> None:
 def test_rows_that_do_nothing_are_told_apart_from_rows_that_no_clause_takes(planned: Trace) -> None:
     report = build_report(finished(planned))
     assert phrase_text(report.outcome.sentence).startswith(
-        "1 row inserted, 1 deleted; 2 joined rows matched no clause; 1 joined row took DO NOTHING; 2 rows returned."
+        "1 row inserted, 1 deleted; no clause fired for 2 joined rows; 1 joined row took DO NOTHING; 2 rows returned."
     )
     assert report.clauses is not None
     assert report.clauses.total_label == "joined rows"

@@ -104,7 +104,7 @@ def test_a_very_wide_table_shows_fewer_rows():
     trace = building.merge_trace(building.Setup(rows=rows, columns=columns, redistribution=("c3",)))
     shown = html(trace)
     assert "5 of 40 rows" in shown
-    assert "first 5 of 40 changed" in shown
+    assert "first 5 of 40 rows changed" in shown
     assert len(shown) < 250_000
 
 
@@ -127,7 +127,7 @@ def test_number_tells_outputs_of_one_statement_apart():
 
 
 def test_a_small_statement_stays_small():
-    assert len(html(building.merge_trace()).encode()) < 72_000
+    assert len(html(building.merge_trace()).encode()) < 75_000
 
 
 def test_folds_are_closed_until_they_are_asked_for_but_for_the_changed_rows_which_come_first_and_a_few_journeys():
@@ -272,3 +272,31 @@ def test_the_pages_stand_side_by_side_and_say_which_writer_got_a_row_and_why() -
     assert re.search(
         r"<td>address = &#39;Arches&#39;</td><td class=\"rm-r\">.?\d+</td><td class=\"rm-r\">1</td><td class=\"rm-w\">0 I", shown
     )
+
+
+@needs_browser
+def test_a_page_that_is_nothing_but_a_report_has_its_background_and_other_pages_keep_theirs(tmp_path):
+    script = """
+    told.page = [document.documentElement, one(".rm")].map((element) => getComputedStyle(element).backgroundColor);
+    told.scheme = getComputedStyle(document.documentElement).colorScheme;"""
+    fragment = html(building.merge_trace(), show="diff")
+    page = "<!doctype html><html><head><meta charset='utf-8'></head><body>{}</body></html>"
+    bare, held = (seen(page.format(body), script, tmp_path) for body in (fragment, f"<div>{fragment}</div>"))
+    assert bare["page"][0] == bare["page"][1]
+    assert bare["scheme"] == "light dark"
+    assert (held["page"][0], held["scheme"]) == ("rgba(0, 0, 0, 0)", "normal")
+
+
+@needs_browser
+def test_journeys_and_the_case_fit_into_a_narrow_page(tmp_path):
+    script = """
+    for (const details of all("details")) details.open = true;
+    told.wide = all("[aria-label='Row journeys'],pre.rm-code").filter((element) => element.scrollWidth > element.clientWidth).length;
+    told.all = all("[aria-label='Row journeys'],pre.rm-code").length;"""
+    told = seen(
+        f"<!doctype html><html><head><meta charset='utf-8'></head><body>{html(building.merge_trace(), show='journeys,plan')}</body></html>",
+        script,
+        tmp_path,
+        width=620,
+    )
+    assert (told["wide"], told["all"]) == (0, 2)

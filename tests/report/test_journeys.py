@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html import unescape
 from typing import Any
@@ -144,6 +145,15 @@ def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> N
     assert report.journeys.rows[3].told[1] == "Source row 3 ('Ed') would match target row 'ed' in the same case."
     html = unescape(render_html(report, show="journeys"))
     assert html.count("would match target row") == 1
+
+
+def test_reasons_stand_in_the_order_of_the_clauses_also_those_that_are_about_other_rows() -> None:
+    report = build_report(merge_trace())
+    assert report.journeys is not None
+    for row in report.journeys.rows:
+        numbers = [int(found) for said in row.told for found in re.findall(r"^Clauses? (\d+)", said)]
+        assert numbers == sorted(numbers)
+        assert len(numbers) > 1
 
 
 def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:

@@ -22,7 +22,7 @@ def test_a_report_is_the_same_every_time(name):
 
 def test_the_outcome_counts_what_clauses_did():
     sentence = phrase_text(build_report(building.merge_trace()).outcome.sentence)
-    assert sentence == "2 rows inserted, 3 updated, 1 deleted; 1 source row matched no clause. accounts 5 → 6 rows."
+    assert sentence == "2 rows inserted, 3 updated, 1 deleted; no clause fired for 1 source row. accounts 5 → 6 rows."
 
 
 def test_an_empty_source_changes_nothing():
@@ -115,7 +115,7 @@ def test_changed_rows_have_old_and_new_values():
         ("Antioch", "Arches", True),
     ]
     assert (bill.sign, bill.cells[2].old.text) == ("−", "Buena")
-    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 changed, 1 unchanged")
+    assert (diff.total, diff.untouched, diff.summary) == (6, 1, "6 rows changed; 1 target row unchanged")
 
 
 def test_without_a_witness_only_new_values_are_known():
@@ -233,7 +233,7 @@ def test_presets_stand_for_parts():
 
     report = build_report(building.merge_trace())
     assert parts_to_show(report, "short") == ("outcome",)
-    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls")
+    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "journeys", "plan", "pages", "calls", "words")
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
     with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
         parts_to_show(report, "learm")

@@ -67,7 +67,10 @@ def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -
             "Source row 3 ('a ') would match target row 'a', one of 12, without trailing blanks.",
         ),
         (row("Karol", "Carol", Difference.LETTER), "Source row 3 ('Karol') differs from target row 'Carol' by one letter."),
-        (NearRow(None, {}, ("x",)), "Source row ('x'): no key of the target is near."),
+        (
+            NearRow(None, {}, ("x",)),
+            "Source row ('x'): no key of the target is near, that is the same but for blanks, case, writing or one letter.",
+        ),
         (
             NearRow(1, {}, (None,), None, (Separation(0, (Difference.NULL,)),)),
             "Source row 1 (NULL) has NULL in t.k = s.k, which equals nothing.",

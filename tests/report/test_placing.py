@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import exchange_sentence, other_paradigm, passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.trace.nodes import ExchangeFacts
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import MatchPattern, Trace
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import explain_trace
 
-BOTH = "`--compare paradigms` runs both, on a copy in memory where the store has one of them."
+BOTH = "`--compare paradigms` runs both; of a store that has only one of them, on a copy of the target in memory."
+ALL = "operation 3, the row id and all columns, since all rows of a page have the same ones, whatever a clause sets."
 
 
 def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
@@ -84,28 +86,27 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         (
             merge_trace(),
             (
-                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns, which goes by hash(address) of its new "
-                "values: 6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. "
-                f"{BOTH}"
+                f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row: {ALL} It would go by hash(address) of its new values. "
+                f"6 rows (D 1, U 3, I 2) would leave and reach the writers, not 9. {BOTH}"
             ),
         ),
         (
             merge_trace(Setup(paradigm=ONLY_CHANGED), connector="sqlite"),
             (
-                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE with the row id and an INSERT, each for the writer of its own place: 9 rows "
+                "By DELETE_ROW_AND_INSERT_ROW an UPDATE would be two rows, a DELETE with the row id and an INSERT. 9 rows "
                 f"(D 4, I 5) would leave and reach the writers, not 6. {BOTH}"
             ),
         ),
         (
             merge_trace(Setup(era="current"), connector=""),
             (
-                "By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns, which may go to any writer: 6 rows "
+                f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row: {ALL} It might go to any writer. 6 rows "
                 f"(D 1, U 3, I 2) would leave and reach the writers, not 9. {BOTH}"
             ),
         ),
         (
             explain_trace(Setup(redistribution=())),
-            (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row, operation 3 with the row id and all columns. {BOTH}"),
+            (f"By CHANGE_ONLY_UPDATED_COLUMNS an UPDATE would stay one row: {ALL} {BOTH}"),
         ),
         (
             merge_trace(Setup(rows=()), connector=""),
@@ -116,6 +117,15 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
 )
 def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(trace: Trace, said: str) -> None:
     assert other_paradigm(trace) == said
+
+
+def test_what_two_clauses_change_would_fail_where_rows_are_changed_in_place() -> None:
+    twice = (MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1),)
+    assert "But the statement would fail, since two clauses change one row in place" in other_paradigm(
+        merge_trace(multiple_matches=twice)
+    )
+    assert "would fail" not in other_paradigm(merge_trace(multiple_matches=()))
+    assert "would fail" not in other_paradigm(merge_trace(multiple_matches=twice, duplicates=RepeatedMatches.NONE))
 
 
 @pytest.mark.parametrize(

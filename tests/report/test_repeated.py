@@ -21,7 +21,7 @@ ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=Fals
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        (None, "fail in Trino alone. In everything else about rows and clauses the two agree."),
+        (None, "(CHANGE_ONLY_UPDATED_COLUMNS) two clauses that change one row would fail as well."),
         ((), "Here no target row is matched twice, so both let it pass."),
         ((ONE_ACTS,), "Here both let it pass."),
         ((ONE_CLAUSE,), "Here both fail."),
@@ -41,7 +41,15 @@ def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
 
 def test_where_rows_are_changed_in_place_two_clauses_fail_too() -> None:
     assert "the pair (unique_id, NULL) twice" in repeated_matches(merge_trace(Setup(era="current")))
-    assert "two clauses that change one row fail here as well" in repeated_matches(merge_trace(Setup(paradigm=ONLY_CHANGED)))
+    in_place = merge_trace(Setup(paradigm=ONLY_CHANGED))
+    assert "two clauses that change one row fail here as well" in repeated_matches(in_place)
+    told = build_repeated(in_place)
+    assert told is not None
+    assert ["it fails" in one.trino for one in told.examples] == [False, True, False, False]
+    elsewhere = build_repeated(merge_trace())
+    assert elsewhere is not None
+    assert not any("it fails" in one.trino for one in elsewhere.examples)
+    assert "would fail as well" not in repeated_matches(merge_trace(duplicates=RepeatedMatches.STANDARD))
 
 
 def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:

@@ -158,7 +158,8 @@ class _Drawing:
             if content.strip("\N{NO-BREAK SPACE}"):
                 together = " ".join(filter(None, (names, anchor)))
                 name = f' class="{together}"' if together else ""
-                self.texts.append(f'<text x="{_short(x)}" y="{_short(start + at * LINE)}"{name}>{content}</text>')
+                # On whole pixels, as the surfaces that they stand on.
+                self.texts.append(f'<text x="{round(x)}" y="{round(start + at * LINE)}"{name}>{content}</text>')
 
     def _moved(self, path: str) -> str:
         """Take the shift into coordinates, rounded to a tenth."""

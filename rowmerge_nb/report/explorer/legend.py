@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
+from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
 from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
+from rowmerge_nb.report.model.terms import SINKS
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.words import MINUS, code_parts, join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "asides", "given", "legends"]
+__all__ = ["CALLS", "asides", "legends"]
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
@@ -21,73 +22,24 @@ CALLS: Final = {
     "get_insert_layout": "by what rows to insert find their writer",
     "get_update_layout": "by what other rows find theirs; none: the step exchange says how",
     "begin_merge": "gives the handle of the change, which every sink gets",
-    "create_merge_sink": "with that handle, a sink for one writer",
+    "create_merge_sink": "makes the sink of one writer",
     "finish": "its fragments name what the sink has stored, for the coordinator alone",
-    "finish_merge": "gets the fragments of all sinks, and makes one change of them",
-    "commit": "makes the change visible",
+    "finish_merge": "makes one change of the fragments of all sinks",
+    "commit": "ends the transaction: from now on readers see the change, all of it at once",
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
-_ASKED: Final = {"get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"}
-_HANDED: Final = {
-    "create_merge_sink": "the handle that begin_merge gave",
-    "commit": "the handle of the connector's transaction",
-    "rollback": "the handle of the connector's transaction",
-}
-"""What calls are called with, whatever the statement is."""
-_TWO_ROWS: Final = (
-    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
-    "DELETE of the old row, by its row id, and an INSERT of the new one."
-)
-_ONE_ROW: Final = (
-    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
-    "old row wherever it lies, and all columns with their new values, among them those that no clause sets."
-)
-_SINKS: Final = (
-    "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
-    "rows of its pages and hands them over, the sink stores them."
-)
 
 
 def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
-    in_place = trace.paradigm != DELETE_AND_INSERT
     if rules := repeated_matches(trace):
         told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
-        told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
-    told["sinks"] = _SINKS
+        told["transform"] = update_form(trace.paradigm)
+    told["sinks"] = SINKS
     return told
-
-
-def given(trace: Trace, method: str, carries: str) -> str:
-    """Say what a call of the contract is called with beside the session; ``""`` where what it carries says so, or nothing else is handed over.
-
-    Args:
-        trace: the statement's trace.
-        method: the call's name.
-        carries: what the trace has of it.
-    """
-    table = f"the handle of {visible(trace.qualified)}"
-    if method in _ASKED:
-        return table
-    if method == "finish_merge":
-        return "the handle that begin_merge gave, and the fragments of all sinks"
-    if carries:
-        return ""
-    if method == "begin_merge":
-        return f"{table}{_updated(trace)}"
-    return _HANDED.get(method, "")
-
-
-def _updated(trace: Trace) -> str:
-    """Say of each UPDATE clause what columns it sets; today's Trino hands that over, the documents' does not."""
-    if trace.era != Era.CURRENT:
-        return ""
-    updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
-    told = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
-    return f", and the columns that are updated: {'; '.join(told) or 'none'}"
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:

@@ -9,9 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
-from rowmerge_nb.report.explorer.legend import given
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_steps
+from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
@@ -46,7 +46,7 @@ _HEADS: Final = {
     (True, False): "With these options, not run, it would fail: ",
 }
 """What stands before the outcome: by whether it fails, and whether the table has the same rows."""
-_PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
+_PLACES: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
     if not calls:
         return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
     old, new = _by_call(run["calls"]), _by_call(calls)
-    answered = any(new[key] != carries for key, carries in old.items() if key in new and key[0] == "get_row_change_paradigm")
-    stored = any(new[key] != carries for key, carries in old.items() if key in new and key[0] == "store_merged_rows")
+    answered = any(new[key] != told for key, told in old.items() if key in new and key[0] == "get_row_change_paradigm")
+    stored = any(new[key] != told for key, told in old.items() if key in new and key[0] == "store_merged_rows")
     differences = [
         *(["get_row_change_paradigm answers otherwise"] if answered else []),
         *(["sinks get other rows"] if stored else []),
@@ -135,8 +135,8 @@ def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
     return f"{_CALLS}{f', but that {join(differences)}' if differences else ''}. {_FRAGMENTS}"
 
 
-def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    return {(call["method"], call["where"]): call["carries"] for call in calls}
+def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, str]]:
+    return {(call["method"], call["where"]): (call["given"], call["carries"]) for call in calls}
 
 
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -153,27 +153,21 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     first = min(call["order"] for call in of_sinks)
     own = [call for call in run["calls"] if call["writer"] is None]
     words = {call["method"]: call for call in of_sinks}
-    carries = {"get_row_change_paradigm": trace.paradigm, "finish": _NOT_KNOWN, "finish_merge": _NOT_KNOWN}
-    if trace.era != run["options"]["era"]:
+    told = {
+        "get_row_change_paradigm": {"carries": trace.paradigm},
         # What it is told of updated columns is a question of the era.
-        carries["begin_merge"] = ""
+        "begin_merge": {"given": begun_with(trace)},
+        "finish": {"carries": _NOT_KNOWN},
+        "finish_merge": {"given": finished_with("finish_merge", f"fragments: {_NOT_KNOWN}")},
+    }
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
-        handed = {name: call["carries"] for name, call in words.items() if name == "create_merge_sink"}
-        stored = {**carries, **handed, "store_merged_rows": operation_letters(writer.rows)}
-        made += [
-            {**words[method], "writer": writer.writer, "where": f"writer {writer.writer}", "carries": stored.get(method, "")}
-            for method in methods
-        ]
+        mine = {"writer": writer.writer, "where": f"writer {writer.writer}"}
+        stored = {"store_merged_rows": {"given": stored_with(operation_letters(writer.rows))}}
+        made += [{**words[method], **mine, **stored.get(method, {})} for method in methods]
     made += [call for call in own if call["order"] > first]
     for order, call in enumerate(made, start=1):
-        carried = carries.get(call["method"], call["carries"]) if call["writer"] is None else call["carries"]
-        yield {
-            **call,
-            "order": order,
-            "given": given(trace, call["method"], carried),
-            "carries": carried,
-        }
+        yield {**call, **told.get(call["method"], {}), "order": order}
 
 
 def _options(trace: Trace) -> str:

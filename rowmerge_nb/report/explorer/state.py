@@ -14,7 +14,7 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import CALLS, asides, given, legends
+from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
@@ -119,9 +119,9 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
             "where": row.where,
             "writer": writers.get(row.order),
             "method": row.method,
-            "carries": row.carries,
+            "given": row.given,
+            "carries": row.gave,
             "means": CALLS.get(row.method, ""),
-            "given": given(trace, row.method, row.carries),
             "error": row.error,
         }
         for row in (report.calls.rows if report.calls is not None else ())

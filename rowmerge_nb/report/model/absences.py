@@ -22,6 +22,7 @@ TITLES: Final = {
     "calls": "The connector's calls",
     "journeys": "Row journeys",
     "near": "The nearest keys",
+    "words": "The words",
     "verdicts": "The verdicts of other engines",
 }
 """What parts are called in a sentence."""

@@ -8,22 +8,36 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
+from rowmerge_nb.report.model.placing import writers_phrase
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.values import Cell, cell, struct_rows, with_ends
+from rowmerge_nb.report.words.values import NULL, Cell, cell, struct_rows, visible, with_ends
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.report.model.pages import Channel, Pages
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
-__all__ = ["Change", "ChangeCell", "Diff", "SameRow", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]
+__all__ = [
+    "Change",
+    "ChangeCell",
+    "Diff",
+    "LeftRow",
+    "SameRow",
+    "Stored",
+    "StoredPage",
+    "StoredRow",
+    "build_diff",
+    "build_stored",
+]
 
 MOST_UNTOUCHED: Final = 30
 """So many rows that took no part a trace has at most, see `rowmerge_nb.engine.statements.untouched.MOST_ROWS`."""
+MOST_LEFT: Final = 15
+"""Of a table with at most so many rows all that are left of it are shown."""
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
 
 
@@ -58,6 +72,15 @@ class SameRow:
 
 
 @dataclass(frozen=True)
+class LeftRow:
+    """A row of the table as the statement has left it: the sign and style of its change, and per column the value and whether that is new."""
+
+    sign: str
+    style: str
+    cells: tuple[tuple[Cell, bool], ...]
+
+
+@dataclass(frozen=True)
 class Diff:
     """Changed rows.
 
@@ -71,6 +94,7 @@ class Diff:
         sizes: how the rows before and after add up; ``""`` where they are not counted.
         remark: what a reader must know about what is missing; otherwise ``""``.
         joined: the rows come from a join, so a source row and a clause belong to each.
+        left: the rows of a small table as the statement has left them, and ``left_said`` what they are; nothing where some are not known.
     """
 
     columns: tuple[Channel, ...]
@@ -82,6 +106,8 @@ class Diff:
     joined: bool = True
     same: tuple[SameRow, ...] = ()
     sizes: str = ""
+    left: tuple[LeftRow, ...] = ()
+    left_said: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,13 +168,15 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     total = sum(known) if counts and None not in counts.values() else len(changes)
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
-        untouched = max(trace.rows_before - known[1] - known[2], 0)
+        changed = _changed(sample)
+        untouched = max(trace.rows_before - (known[1] + known[2] if changed is None else len(changed)), 0)
     limit = row_limit(len(columns))
     shown = changes[:limit]
-    summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
+    count = f"{plural(total, 'row')} changed"
+    summary = count if len(shown) >= total else f"first {number(len(shown))} of {count}"
     idle = _idle(sample)
     if untouched is not None:
-        summary += f", {number(untouched)} unchanged{_apart(trace, untouched, idle)}"
+        summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
     same = _same(trace, idle, untouched)
     remark = (
         ""
@@ -158,7 +186,48 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     merged, sizes = trace.kind == "MERGE", _sizes(trace, known, untouched)
     if same and len(same[:limit]) < (untouched or 0):
         sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
-    return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip())
+    # Where nothing was changed the unchanged rows are the table.
+    whole = 0 < len(shown) == total and len(same) == untouched and not remark
+    left = _left(trace, shown, same) if whole else ()
+    said = f"{_left_said(trace)}{_repeated_keys(trace, columns, left)}" if left else ""
+    return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip(), left, said)
+
+
+def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
+    """Give all rows that the statement has left of a small table: those that it has changed first; none where they are not so many as the store counts."""
+    there = [change for change in changes if change.style != "D"]
+    if len(there) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
+        return ()
+    changed = [
+        LeftRow(change.sign, change.style, tuple((one.new or NULL, one.changed) for one in change.cells)) for change in there
+    ]
+    return (*changed, *(LeftRow("=", "", tuple((one, False) for one in row.cells)) for row in same))
+
+
+def _left_said(trace: Trace) -> str:
+    """Say what the rows are that are left, and which version of the table that is, where the store counts them."""
+    rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
+    if not trace.committed or trace.version_after is None:
+        return f"{rows}."
+    was = "" if trace.version_before is None else f"; before it was version {visible(str(trace.version_before))}"
+    return f"{rows}, version {visible(str(trace.version_after))}{was}."
+
+
+def _repeated_keys(trace: Trace, columns: Sequence[Channel], left: Sequence[LeftRow]) -> str:
+    """Name keys that an inserted row has and another row as well, which was hardly meant: keys are what ON reads of the target."""
+    read = {name for term in (() if trace.on is None else trace.on.walk()) for side, name in term.reads if side == "target"}
+    at = [index for index, column in enumerate(columns) if column.name in read]
+    styles: dict[tuple[str, ...], list[str]] = {}
+    for row in left:
+        key = [row.cells[index][0] for index in at]
+        # Of a text that is cut nobody sees whether it is the same.
+        if key and not any(one.null or one.title for one in key):
+            styles.setdefault(tuple(one.text for one in key), []).append(row.style)
+    return "".join(
+        f" {plural(len(found), 'row')} have {', '.join(columns[index].name for index in at)} {', '.join(key)} now, {number(found.count('I'))} of them inserted."
+        for key, found in styles.items()
+        if len(found) > 1 and "I" in found
+    )
 
 
 def _sizes(trace: Trace, known: list[int], untouched: int | None) -> str:
@@ -185,11 +254,8 @@ def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:
     """Give the target rows that are matched and that no clause changes, by their row ids; none where not all rows are known."""
     if sample.witness is None or not sample.complete or not sample.transformed:
         return {}
-    layout = sample.layout.merge_row
-    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
-    row_ids = list(map(repr, python_values(sample.row_ids)))
-    acting = [row is not None and row[layout.operation] != Operation.NONE for row in merge_rows]
-    changed = {row_id for row_id, acts in zip(row_ids, acting, strict=True) if acts}
+    row_ids = map(repr, python_values(sample.row_ids))
+    changed = _changed(sample) or set()
     found: dict[str, tuple[int | None, list[Any]]] = {}
     for row_id, (at, target) in sorted(zip(row_ids, _both_sides(sample), strict=True), key=lambda row: row[1][0] or 0):
         if target is not None and row_id not in changed:
@@ -197,11 +263,25 @@ def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:
     return found
 
 
+def _changed(sample: PageSample) -> set[str] | None:
+    """Give the row ids of the target rows that clauses change, each once though two clauses change it; None where not all rows are known."""
+    if not sample.complete or not sample.transformed:
+        return None
+    layout = sample.layout.merge_row
+    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
+    both = zip(merge_rows, python_values(sample.row_ids), strict=True)
+    return {
+        repr(row_id) for row, row_id in both if row is not None and row_id is not None and row[layout.operation] != Operation.NONE
+    }
+
+
 def _apart(trace: Trace, untouched: int, idle: Mapping[str, Any]) -> str:
     """Say which of the unchanged rows were matched; nothing where none was, and where that is not known."""
     if trace.kind != "MERGE" or not idle or len(idle) > untouched:
         return ""
-    return f" ({number(untouched - len(idle))} without a partner, {number(len(idle))} for which no clause fired)"
+    alone = untouched - len(idle)
+    parts = [f"{number(alone)} without a partner"] * bool(alone) + [f"{number(len(idle))} for which no clause fired"]
+    return f": {', '.join(parts)}"
 
 
 def _same(trace: Trace, idle: Mapping[str, tuple[int | None, list[Any]]], untouched: int | None) -> tuple[SameRow, ...]:
@@ -294,7 +374,9 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     operation = layout.after.operation
     shown = tuple(_stored_page(sample, operation) for sample in samples)
     total = sum(page.total for page in shown)
-    summary = f"{plural(total, 'row')}, {plural(len(shown), 'writer')}; without insert_from_update"
+    # Where not every writer's pages were kept the phrase would name others than those that are shown.
+    writers = writers_phrase(trace) if len(shown) == len(trace.writers) else plural(len(shown), "writer")
+    summary = f"{plural(total, 'row')}, {writers}; without insert_from_update"
     return Stored("Pages the sinks got", "writer", channels, operation, shown, summary)
 
 

@@ -14,7 +14,7 @@ from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of,
 from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
-from rowmerge_nb.words import join, number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,8 +41,8 @@ class Mark:
 class JourneyRow:
     """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them.
 
-    ``by_null``: that sentence speaks of a NULL that made a condition unknown. ``near`` says of a source row without a partner which key of
-    the target is nearest, and ``apart`` which clauses are not about rows like it; ``""`` where there is nothing of that kind to say.
+    ``told`` is all that there is to say of it, in the order in which it was asked: also which clauses are not about rows like it, and of a source
+    row without a partner which key of the target is nearest. ``by_null``: the one sentence speaks of a NULL that made a condition unknown.
     """
 
     source: str
@@ -55,14 +55,8 @@ class JourneyRow:
     writers: str
     gist: str
     reasons: tuple[str, ...]
+    told: tuple[str, ...]
     by_null: bool = False
-    near: str = ""
-    apart: str = ""
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """All that there is to say of it, in the order in which it was asked: behind the join, what is near, and which clauses were not asked."""
-        return tuple(filter(None, (*self.reasons[:1], self.near, self.apart, *self.reasons[1:])))
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -192,7 +186,7 @@ def _near(trace: Trace) -> dict[int | None, str]:
 
 
 def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
-    return row if near is None else replace(row, near=near)
+    return row if near is None else replace(row, told=(*row.told[:1], near, *row.told[1:]))
 
 
 def _remark(asked: AskedRows | None) -> str:
@@ -240,18 +234,9 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         writers=", ".join(writers),
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
-        apart=_apart(journey),
+        told=tuple(reasons_of(journey, apart=True)),
         by_null=journey.barred is not None or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
     )
-
-
-def _apart(journey: Journey) -> str:
-    """Name the clauses that are about rows of another kind."""
-    numbers = [number(verdict.clause.number) for verdict in journey.verdicts if verdict.fate is Fate.NOT_APPLICABLE]
-    if not numbers:
-        return ""
-    clauses, are = ("Clause", "is") if len(numbers) == 1 else ("Clauses", "are")
-    return f"{clauses} {join(numbers)} {are} about other rows, not about those that are {journey.join}."
 
 
 def _mark(verdict: Verdict) -> Mark:

@@ -224,7 +224,7 @@ def _changes(trace: Trace) -> Phrase:
     what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
     what = what if trace.alone is None else "joined row"
     if none:
-        runs.append(Run(f"; {plural(none, what)} matched no clause"))
+        runs.append(Run(f"; no clause fired for {plural(none, what)}"))
     if idle:
         runs.append(Run(f"; {plural(idle, what)} took DO NOTHING"))
     return (*runs, *_returned(trace), Run("."))
@@ -256,7 +256,7 @@ def _sizes(trace: Trace) -> Phrase:
 def _meta(trace: Trace) -> Phrase:
     runs: list[Run] = []
     if trace.paradigm:
-        runs += [Run(trace.paradigm), Run(", ")]
+        runs += [Run(f"row change paradigm {trace.paradigm}"), Run(", ")]
     if trace.connector:
         catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]

@@ -14,6 +14,7 @@ from rowmerge_nb.report.model.placing import (
     number_head,
     other_paradigm,
     passage,
+    update_form,
     writers_word,
 )
 from rowmerge_nb.report.words.phrases import style_of
@@ -284,29 +285,22 @@ def _destinations(trace: Trace, rows: Sequence[LedgerRow]) -> tuple[Destination,
     return tuple(Destination(*cells, ", ".join(told)) for cells, told in found.items())
 
 
-_PRESENT: Final = (
-    "present of a matched row for which no clause fires: true in the pages of era documents, which compute it as older releases of Trino do, "
-    "though the ELSE branch in the document's example has false there; NULL in those of era current, as the whole merge_row is."
-)
+_PRESENT: Final = "present: the join has found a target row, whether a clause fires or not; in pages of era current the whole merge_row is NULL where none fires."
 _HASH_OF_NULL: Final = 42
 """The engine's hash of columns that are all NULL."""
 
 
 def _update_rows(trace: Trace, channels: Channels, rows: Sequence[LedgerRow]) -> str:
     """Say how an UPDATE leaves ``transform_page``, and why."""
-    chose = f"because the connector chose {trace.paradigm}"
     if trace.paradigm != DELETE_AND_INSERT:
-        return f"An UPDATE leaves as one row, {chose}: operation 3, row_id, and all columns; one that no SET names carries its old value."
+        return update_form(trace.paradigm)
     kept = " and ".join(channel.name for channel in channels.redistribution)
-    old = f"row_id and the old {kept}" if kept else "row_id"
     halves = [{half.writer for half in row.after} for row in rows if len(row.after) == 2]
     apart = sum(len(writers) == 2 for writers in halves)
     told = f" {_halves(apart, len(halves))}" if halves and trace.writers else ""
-    each = f" So each of the two goes to the writer of its own place.{told}" if channels.redistribution else ""
-    return (
-        f"An UPDATE leaves as two rows, {chose}: a DELETE that keeps {old}, and an INSERT with the new values.{each} "
-        "insert_from_update = 1 marks the latter for the row count; the sink does not get it."
-    )
+    old = f" The DELETE keeps the old {kept} as well, the INSERT has the new one.{told}" if kept else ""
+    counted = "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink does not get it."
+    return f"{update_form(trace.paradigm)}{old} {counted}"
 
 
 def _halves(apart: int, updates: int) -> str:

@@ -20,7 +20,7 @@ __all__ = ["Place", "place_sentence", "placed_rows", "places_of"]
 
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 _EVENLY: Final = f"to {IN_TURN}: no value decides"
-_NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row of this place"
+_NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.trace.nodes import ExchangeFacts
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = [
+    "BY_ORDER",
     "DELETE_AND_INSERT",
     "EVENLY",
     "FUNCTION",
@@ -25,6 +27,7 @@ __all__ = [
     "other_paradigm",
     "passage",
     "rules_of",
+    "update_form",
     "writers_among",
     "writers_phrase",
     "writers_word",
@@ -40,7 +43,19 @@ ROOM: Final = 40
 """So many letters of a rule fit into a sentence; the plan shows all of it."""
 IN_TURN: Final = "the writers in turn, some thousand rows at a time"
 """Where rows go whose values decide nothing."""
-COMPARED: Final = f" {code('--compare paradigms')} runs both, on a copy in memory where the store has one of them."
+COMPARED: Final = (
+    f" {code('--compare paradigms')} runs both; of a store that has only one of them, on a copy of the target in memory."
+)
+BY_ORDER: Final = "what is left would depend on their order"
+"""Why two clauses may not change one row in place."""
+_TWO_ROWS: Final = (
+    "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
+    "DELETE of the old row, by its row id, and an INSERT of the new one."
+)
+_ONE_ROW: Final = (
+    "CHANGE_ONLY_UPDATED_COLUMNS: the connector changes rows in place. So an UPDATE stays one row: the row id, by which its writer finds the "
+    "old row wherever it lies, and all columns. Those that no clause sets carry their old values, since all rows of a page have the same columns."
+)
 
 
 def exchange_of(trace: Trace) -> ExchangeFacts | None:
@@ -82,11 +97,11 @@ def writers_word(trace: Trace) -> str:
 
 
 def number_head(trace: Trace) -> str:
-    """Name the number by which rows find their writers: by the one rule that all have, or simply as a place."""
+    """Name the number by which rows find their writers: by the one rule that all have, or simply as a number."""
     exchange = exchange_of(trace)
     if trace.pages is None or trace.pages.placement is None:
         return ""
-    return _rule(exchange.inserts) if exchange is not None and _all_alike(trace, exchange) else "place"
+    return _rule(exchange.inserts) if exchange is not None and _all_alike(trace, exchange) else "its number"
 
 
 def _all_alike(trace: Trace, exchange: ExchangeFacts) -> bool:
@@ -118,6 +133,11 @@ def _rule(rule: str) -> str:
     return rule if len(rule) <= ROOM else "(connector's bucket)"
 
 
+def update_form(paradigm: str) -> str:
+    """Say what a row change paradigm is, and why an UPDATE is one row by it, or two."""
+    return _TWO_ROWS if paradigm == DELETE_AND_INSERT else _ONE_ROW
+
+
 def other_paradigm(trace: Trace) -> str:
     """Say what the other paradigm would make of the statement; ``""`` of one without a paradigm."""
     if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
@@ -127,18 +147,21 @@ def other_paradigm(trace: Trace) -> str:
     if counts and counts.get("U", 0) == 0:
         return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
     shape = (
-        "stay one row, operation 3 with the row id and all columns"
+        "stay one row: operation 3, the row id and all columns, since all rows of a page have the same ones, whatever a clause sets"
         if other == CHANGE_ONLY
         else "be two rows, a DELETE with the row id and an INSERT"
     )
-    return f"By {other} an UPDATE would {shape}{_going(trace, other)}{_as_rows(trace, counts)}.{_left(trace)}{COMPARED}"
+    return f"By {other} an UPDATE would {shape}.{_going(trace, other)}{_as_rows(trace, counts)}{_left(trace, other)}{COMPARED}"
 
 
-def _left(trace: Trace) -> str:
+def _left(trace: Trace, other: str) -> str:
     """Say what would be left of it: the same rows, unless two clauses change one, which only one of the paradigms takes."""
     patterns = trace.multiple_matches
-    if trace.kind == "MERGE" and (patterns is None or any(pattern.acting > 1 for pattern in patterns)):
+    if trace.kind == "MERGE" and patterns is None:
         return ""
+    if trace.kind == "MERGE" and patterns and any(pattern.acting > 1 for pattern in patterns):
+        fails = other == CHANGE_ONLY and trace.duplicates == RepeatedMatches.TRINO
+        return f" But the statement would fail, since two clauses change one row in place: {BY_ORDER}." if fails else ""
     return " The table would have the same rows."
 
 
@@ -151,7 +174,7 @@ def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
     would, does = (one, two) if trace.paradigm == DELETE_AND_INSERT else (two, one)
     split = {"D": deleted + updated, "I": inserted + updated}
     rows = {"D": deleted, "U": updated, "I": inserted} if would == one else split
-    return f": {plural(would, 'row')} ({letters(rows)}) would leave and reach the writers, not {number(does)}"
+    return f" {plural(would, 'row')} ({letters(rows)}) would leave and reach the writers, not {number(does)}."
 
 
 def _going(trace: Trace, other: str) -> str:
@@ -160,14 +183,11 @@ def _going(trace: Trace, other: str) -> str:
     if exchange is None:
         return ""
     if other == DELETE_AND_INSERT:
-        return ", each for the writer of its own place"
+        return ""
     if rules_of(trace, exchange)[1] == EVENLY:
-        return ", which may go to any writer"
-    return (
-        f", which goes by {_rule(exchange.others)}"
-        if exchange.update_rule
-        else f", which goes by {_rule(exchange.inserts)} of its new values"
-    )
+        return " It might go to any writer."
+    by = _rule(exchange.others) if exchange.update_rule else f"{_rule(exchange.inserts)} of its new values"
+    return f" It would go by {by}."
 
 
 def passage(trace: Trace, before: int, after: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches
-from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
+from rowmerge_nb.report.model.placing import BY_ORDER, DELETE_AND_INSERT
 from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, journeys_of
@@ -36,7 +36,10 @@ _SO: Final = (
     "twice, fail in Trino alone."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
-_BOTH_CHANGE: Final = " Where rows are changed in place two clauses that change one row fail here as well: what is left would depend on their order."
+_IN_PLACE: Final = f" This store changes rows in place, so two clauses that change one row fail here as well: {BY_ORDER}."
+_ELSEWHERE: Final = (
+    " In a store that changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS) two clauses that change one row would fail as well."
+)
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
@@ -100,8 +103,12 @@ def _is_checked(trace: Trace) -> bool:
 
 def _which(trace: Trace) -> str:
     """Say which rule decides in this run, where it is not simply Trino's."""
-    in_place = trace.paradigm != DELETE_AND_INSERT and trace.duplicates == RepeatedMatches.TRINO
-    return f"{_BOTH_CHANGE if in_place else ''}{_DECIDES[trace.duplicates]}"
+    in_place = "" if trace.duplicates != RepeatedMatches.TRINO else _IN_PLACE if _is_in_place(trace) else _ELSEWHERE
+    return f"{in_place}{_DECIDES[trace.duplicates]}"
+
+
+def _is_in_place(trace: Trace) -> bool:
+    return trace.paradigm != DELETE_AND_INSERT
 
 
 def _none(trace: Trace) -> str:
@@ -144,6 +151,8 @@ def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, Clause
     known = MatchedClauses.of(trace.clauses)
     pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
     said = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
+    if _is_in_place(trace) and len(acting) > 1 and not pattern.repeated:
+        said += "; but here it fails, since this store changes rows in place"
     changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
     return Example(
         rows,

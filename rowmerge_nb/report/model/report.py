@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.report.model.absences import absence_of
+from rowmerge_nb.report.model.calls import Calls, build_calls
 from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.model.check import Check, build_check
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
@@ -19,53 +20,43 @@ from rowmerge_nb.report.model.near import Near, build_near
 from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
+from rowmerge_nb.report.model.terms import Terms, build_terms
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.words import code, plural
+from rowmerge_nb.words import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rowmerge_nb.trace.trace import Call, Trace
+    from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
+__all__ = ["PARTS", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
 
-PARTS: Final = ("outcome", "check", "diff", "clauses", "journeys", "near", "plan", "pages", "stored", "calls", "verdicts")
+PARTS: Final = (
+    "outcome",
+    "check",
+    "diff",
+    "clauses",
+    "journeys",
+    "near",
+    "plan",
+    "pages",
+    "stored",
+    "calls",
+    "words",
+    "verdicts",
+)
 """The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
 ``near`` and ``check`` where they have something to say."""
 PRESETS: Final = {
     "short": ("outcome", "check"),
-    "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff"),
+    "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff", "words"),
     "connector": ("check", "pages", "stored", "calls"),
 }
 """Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
 
 
 JOURNEYS_BY_NAME: Final = f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
-
-
-@dataclass(frozen=True)
-class CallRow:
-    """One call of the contract, as the log has it."""
-
-    order: int
-    where: str
-    method: str
-    carries: str
-    rows: int | None
-    bytes: int | None
-    error: str
-    at_ms: float
-    took_ms: float
-
-
-@dataclass(frozen=True)
-class Calls:
-    """The calls of the contract, a summary for a closed fold, and how long they span."""
-
-    rows: tuple[CallRow, ...]
-    summary: str
-    span_ms: float
 
 
 @dataclass(frozen=True)
@@ -102,6 +93,7 @@ class Report:
     diff: Diff | None
     journeys: Journeys | None
     near: Near | None
+    words: Terms | None
     verdicts: tuple[Verdict, ...] | None
     absences: Mapping[str, str]
     timings: tuple[tuple[str, float], ...]
@@ -128,10 +120,11 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
         plan=build_plan(trace),
         pages=pages,
         stored=build_stored(trace, pages),
-        calls=_calls(trace.calls),
+        calls=build_calls(trace),
         diff=build_diff(trace, pages),
         journeys=build_journeys(trace),
         near=build_near(trace),
+        words=build_terms(trace),
         verdicts=verdicts_of(trace),
         absences={},
         timings=tuple(trace.seconds.items()),
@@ -148,31 +141,6 @@ def _notices(trace: Trace) -> tuple[Notice, ...]:
     if trace.verification is not None:
         told.append(Notice(visible(trace.verification.message), None))
     return tuple(told)
-
-
-def _calls(calls: tuple[Call, ...]) -> Calls | None:
-    if not calls:
-        return None
-    rows = tuple(
-        CallRow(
-            order=call.order,
-            where=call.where,
-            method=call.method,
-            carries=visible(call.carries),
-            rows=call.rows,
-            bytes=call.bytes,
-            error=visible(call.error or ""),
-            at_ms=call.started * 1000,
-            took_ms=call.seconds * 1000,
-        )
-        for call in sorted(calls, key=lambda call: call.order)
-    )
-    workers = {call.where: call.caller for call in calls if call.number is not None}
-    stored = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
-    parts = [plural(len(rows), "call"), *([plural(len(workers), next(iter(workers.values())))] if workers else [])]
-    parts += [f"{plural(stored, 'row')} stored"] if stored else []
-    span = max(row.at_ms + row.took_ms for row in rows)
-    return Calls(rows, ", ".join(parts), span)
 
 
 def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         nulls = [_text(terms[one.term]) for one in row.separations]
         if nulls:
             return f"{head} has NULL in {join(nulls)}, which equals nothing."
-        return f"{head}: no key of the {other} is near."
+        return f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing or one letter."
     more = f", one of {number(row.alike)}," if row.alike > 1 else ""
     partner = f"{other} row {_values(row.nearest)}{more}"
     said = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]

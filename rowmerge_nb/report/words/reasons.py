@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.values import cell, visible
@@ -54,22 +55,35 @@ def mark_of(verdict: Verdict) -> str:
     return _MARKS[verdict.fate]
 
 
-def reasons_of(journey: Journey) -> Iterator[str]:
-    """Say what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it."""
+def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
+    """Say what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it.
+
+    Args:
+        journey: the row's.
+        apart: name the clauses that are about rows of another kind as well.
+    """
     if journey.join is Join.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
     elif journey.join is Join.NOT_MATCHED:
         yield f"It has no partner: {_unmatched(journey)}."
     elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
-    for verdict in journey.verdicts:
-        if verdict.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}:
-            yield f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
-    passed_over = [str(v.clause.number) for v in journey.verdicts if v.fate is Fate.NOT_REACHED]
-    if passed_over:
-        yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
+    told = [verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE]
+    for fate, verdicts in groupby(told, key=lambda verdict: verdict.fate):
+        if fate is Fate.NOT_REACHED:
+            passed_over = [str(verdict.clause.number) for verdict in verdicts]
+            yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
+        elif fate is Fate.NOT_APPLICABLE:
+            yield _apart([str(verdict.clause.number) for verdict in verdicts], journey)
+        else:
+            yield from (f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}." for verdict in verdicts)
     if journey.case_number < 0:
         yield "No clause fires, so the row does nothing."
+
+
+def _apart(numbers: list[str], journey: Journey) -> str:
+    clauses = "Clause" if len(numbers) == 1 else "Clauses"
+    return f"{clauses} {_listed(numbers)} about other rows, not about those that are {journey.join}."
 
 
 def _unmatched(journey: Journey) -> str:

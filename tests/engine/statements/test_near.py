@@ -80,7 +80,9 @@ def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_aske
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = f"MERGE INTO t USING (VALUES ('nobody', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
-    assert sentences(engine, statement, near=True) == ["Source row 0 ('nobody'): no key of the target is near."]
+    assert sentences(engine, statement, near=True) == [
+        "Source row 0 ('nobody'): no key of the target is near, that is the same but for blanks, case, writing or one letter."
+    ]
     monkeypatch.setattr(near_module, "near_keys", lambda *_: pytest.fail("it was searched"))
     result = engine.run(statement, rehearse=True)
     assert str(result.near()).startswith("No source row without a partner has a key that a target row has written otherwise")

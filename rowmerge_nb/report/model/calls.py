@@ -1,0 +1,129 @@
+"""The calls of the contract as a report shows them: what each was called with, and what it gave back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.model.placing import writers_phrase
+from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.words import join, plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.trace.trace import Call, Trace
+
+__all__ = ["CallRow", "Calls", "begun_with", "build_calls", "finished_with", "given_and_gave", "stored_with"]
+
+_TABLE_HANDLE: Final = "the table handle"
+_MERGE_HANDLE: Final = "the merge handle"
+_TELLING: Final = frozenset({"finish", "get_splits", "get_next_page"})
+"""Beside the questions about the target the calls of which the trace has what they gave; of all others it has what they were called with."""
+_GAVE: Final = "gives "
+"""Stands in front of what a call gave where the trace has both in one text."""
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One call of the contract, as the log has it: ``given`` is what it was called with beside the session, ``gave`` what came back."""
+
+    order: int
+    where: str
+    method: str
+    given: str
+    gave: str
+    rows: int | None
+    bytes: int | None
+    error: str
+    at_ms: float
+    took_ms: float
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of the contract, a summary for a closed fold, and how long they span."""
+
+    rows: tuple[CallRow, ...]
+    summary: str
+    span_ms: float
+
+
+def build_calls(trace: Trace) -> Calls | None:
+    """Make the calls part; None where no call was made."""
+    if not trace.calls:
+        return None
+    rows = tuple(_row(trace, call) for call in sorted(trace.calls, key=lambda call: call.order))
+    workers = {call.where: call.caller for call in trace.calls if call.number is not None}
+    stored = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
+    parts = [plural(len(rows), "call")]
+    if workers:
+        caller = next(iter(workers.values()))
+        all_writers = caller == "writer" and len(workers) == len(trace.writers)
+        parts.append(writers_phrase(trace) if all_writers else plural(len(workers), caller))
+    parts += [f"{plural(stored, 'row')} stored"] if stored else []
+    return Calls(rows, ", ".join(parts), max(row.at_ms + row.took_ms for row in rows))
+
+
+def _row(trace: Trace, call: Call) -> CallRow:
+    given, gave = given_and_gave(trace, call.method, visible(call.carries))
+    return CallRow(
+        order=call.order,
+        where=call.where,
+        method=call.method,
+        given=given,
+        gave="" if call.error else gave,
+        rows=call.rows,
+        bytes=call.bytes,
+        error=visible(call.error or ""),
+        at_ms=call.started * 1000,
+        took_ms=call.seconds * 1000,
+    )
+
+
+def given_and_gave(trace: Trace, method: str, carries: str) -> tuple[str, str]:
+    """Say what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known.
+
+    Args:
+        trace: the statement's trace.
+        method: the call's name.
+        carries: what the trace has of it.
+    """
+    if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
+        return _TABLE_HANDLE, carries
+    if method == "begin_merge":
+        handle = carries.rpartition(_GAVE)[2] if _GAVE in carries else ""
+        return begun_with(trace), f"{_MERGE_HANDLE}{f', a {handle}' if handle else ''}"
+    if method == "create_merge_sink":
+        # What comes behind the kind of handle is an injected fault.
+        _, comma, fault = carries.partition(", ")
+        return _MERGE_HANDLE, f"the sink{comma}{fault}"
+    if method.startswith("finish_"):
+        fragments, _, written = carries.partition(", ")
+        return finished_with(method, fragments), written
+    if method in {"store_merged_rows", "append_page"}:
+        return stored_with(carries), ""
+    if method in {"commit", "rollback"}:
+        transaction, _, version = carries.partition(f", {_GAVE}")
+        return transaction or "the transaction", version
+    return ("", carries) if method in _TELLING else (carries, "")
+
+
+def begun_with(trace: Trace) -> str:
+    """Say what ``begin_merge`` is called with: today's Trino hands over what columns each UPDATE clause sets, the documents' does not."""
+    handle = f"{_TABLE_HANDLE} of {visible(trace.qualified or trace.target)}"
+    if trace.era != Era.CURRENT:
+        return handle
+    updates = [clause for clause in trace.clauses if clause.operation is Operation.UPDATE]
+    told = [f"{visible(join([name for name, _ in clause.values]))} by clause {clause.number}" for clause in updates]
+    return f"{handle}, and the columns that are updated: {'; '.join(told) or 'none'}"
+
+
+def stored_with(carries: str) -> str:
+    """Say what a sink gets, by how many rows of each operation are in it."""
+    return f"a page: {carries}" if carries else "a page"
+
+
+def finished_with(method: str, fragments: str) -> str:
+    """Say what a finish call is called with."""
+    handle = f"{_MERGE_HANDLE}, " if method == "finish_merge" else ""
+    return f"{handle}{fragments}"
