@@ -32,15 +32,17 @@ _RULES: Final = (
     "source rows change one target row."
 )
 _SO: Final = (
-    " So two clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
+    " So two clauses that each change the row pass {check} alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
     "twice, fail in Trino alone."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
-_BOTH_CHANGE: Final = " Where rows are changed in place two clauses that change one row fail here as well: what is left would depend on their order."
+_IN_PLACE: Final = (
+    " Where rows are changed in place, as here, two clauses that each change the row fail all the same: what is left would depend on their order."
+)
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
-    RepeatedMatches.STANDARD: f" In this run the standard's rule decides, since the option {_STANDARD} asks for it.",
+    RepeatedMatches.STANDARD: f" The standard's rule decides here, since the option {_STANDARD} asks for it.",
 }
 _ROOM: Final = 48
 
@@ -90,7 +92,8 @@ def repeated_matches(trace: Trace) -> str:
     """Say how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
     if not _is_checked(trace):
         return ""
-    rules = f"{_RULES}{_SO.format(none=_none(trace))}{_ELSE}{_which(trace)}"
+    check = "Trino's check" if _is_in_place(trace) else "in Trino"
+    rules = f"{_RULES}{_SO.format(check=check, none=_none(trace))}{_ELSE}{_which(trace)}"
     return " ".join(filter(None, [rules, _answers(trace)]))
 
 
@@ -99,9 +102,13 @@ def _is_checked(trace: Trace) -> bool:
 
 
 def _which(trace: Trace) -> str:
-    """Say which rule decides in this run, where it is not simply Trino's."""
-    in_place = trace.paradigm != DELETE_AND_INSERT and trace.duplicates == RepeatedMatches.TRINO
-    return f"{_BOTH_CHANGE if in_place else ''}{_DECIDES[trace.duplicates]}"
+    """Say what decides, where it is not simply Trino's rule."""
+    return f"{_IN_PLACE if _is_in_place(trace) else ''}{_DECIDES[trace.duplicates]}"
+
+
+def _is_in_place(trace: Trace) -> bool:
+    """Tell whether the store changes rows in place: two clauses that change one row fail there, whatever the rule."""
+    return trace.paradigm != DELETE_AND_INSERT
 
 
 def _none(trace: Trace) -> str:
@@ -144,10 +151,11 @@ def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, Clause
     known = MatchedClauses.of(trace.clauses)
     pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
     said = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
+    crossing = _is_in_place(trace) and len(acting) > 1 and not pattern.repeated
     changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
     return Example(
         rows,
-        f"{_word(TRINO.fails(pattern, known))}: {said}",
+        f"{_word(crossing or TRINO.fails(pattern, known))}: {said}{', but rows are changed in place' if crossing else ''}",
         f"{_word(STANDARD.fails(pattern, known))}: {changes}",
     )
 
@@ -163,7 +171,8 @@ def _answers(trace: Trace) -> str:
         return ""
     if not patterns:
         return "Here no target row is matched twice, so both let it pass."
-    trino, standard = any(one.repeated for one in patterns), any(one.acting > 1 for one in patterns)
+    standard = any(one.acting > 1 for one in patterns)
+    trino = any(one.repeated for one in patterns) or (standard and _is_in_place(trace))
     if trino == standard:
         return "Here both fail." if trino else "Here both let it pass."
     passes, fails = ("the standard", "Trino's rule") if trino else ("Trino's rule", "the standard")
