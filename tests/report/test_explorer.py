@@ -66,6 +66,13 @@ def page(engine: Engine) -> str:
     return explorer_page(trace, variants=variants_of(trace))
 
 
+def legend_of(state: dict[str, Any], key: str) -> list[list[str]]:
+    """Give what stands beneath the page of a step; beneath two pages, of the latter."""
+    names = next(step["legend"] for step in state["steps"] if step["key"] == key)
+    pairs: list[list[str]] = state["legends"][names[-1][1]]
+    return pairs
+
+
 # -- the state ------------------------------------------------------------------------------------------------------------
 
 
@@ -635,7 +642,7 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
     def step(key: str, **options: Any) -> dict[str, Any]:
         state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)
-        return next(step for step in state["steps"] if step["key"] == key)
+        return next({**step, "legend": legend_of(state, key)} for step in state["steps"] if step["key"] == key)
 
     split, whole = step("transform"), step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current")
     assert split["says"].endswith(f"7 rows {MINUS} 2 dropped + 2 split = 7.")
@@ -653,7 +660,7 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
     assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
-    assert "the standard's rule decides, since the option" in step("distinct", duplicates="standard")["aside"]
+    assert "The standard's rule decides here, since the option" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
     assert "An INSERT goes to writer hash(address) mod" in evenly
@@ -832,9 +839,8 @@ def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine
     channels = [channel["number"] for channel in state["before"]["channels"]][: state["before"]["decided"]]
     merge_row = trace.pages.layout.before.merge_row if trace.pages is not None else -1
     assert channels[-1] == f"{merge_row}.5"
-    told = {step["key"]: dict(step["legend"]) for step in state["steps"]}
-    assert "is_distinct" not in told["case"]
-    assert "is_distinct" in told["distinct"]
+    assert "is_distinct" not in dict(legend_of(state, "case"))
+    assert "is_distinct" in dict(legend_of(state, "distinct"))
 
 
 @needs_browser
@@ -917,11 +923,11 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["run"] == told["back"]
     assert told["run"][3] == ["paradigm-DELETE_ROW_AND_INSERT_ROW", "era-documents", "duplicates-trino"]
     gone, changed, marks, says, first = told["paradigm"]
-    assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks", "finish", "commit"])
+    assert (gone, changed, marks) == (4, 12, ["distinct", "transform", "exchange", "sinks", "finish", "commit"])
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit. transform_page gives 5 rows, "
-        "in the run 7. What differs is framed there"
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit and what stands beside distinct. "
+        "transform_page gives 5 rows, in the run 7. What differs is framed there"
     )
     assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
     assert told["headline"].startswith("With these options, not run; the same rows change: ")
@@ -937,7 +943,8 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert "The table would have the same rows as after the run" in told["commit"]
     assert "hash" not in told["era"][0]
     assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks", "finish", "commit"]
-    assert told["rule"] == [[], "not runEvery page is as in the run. Back to the run"]
+    says = "not runOther than in the run, and marked \u2260: what stands beside distinct. Every page is as in the run. Back to the run"
+    assert told["rule"] == [["distinct"], says]
     assert (told["asked"], told["loaded"]) == ([], 0)
 
 
@@ -1033,8 +1040,7 @@ def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> Non
 @pytest.mark.parametrize(("era", "decides"), [("documents", True), ("current", False)])
 def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(engine: Engine, era: str, decides: bool) -> None:
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
-    steps = {step["key"]: dict(step["legend"]) for step in state["steps"]}
-    assert ("which says where it goes" in steps["sinks"]["a DELETE"]) == decides
+    assert ("which says where it goes" in dict(legend_of(state, "sinks"))["a DELETE"]) == decides
     assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
 
 
@@ -1083,3 +1089,65 @@ def _applied(old: Any, change: Any) -> Any:
     if kind == "[":
         return [_applied(old[at] if at < len(old) else None, parts.get(str(at))) for at in range(more)]
     return {name: _applied(old.get(name), parts.get(name)) for name in {*old, *parts} if name not in more}
+
+
+def _explored(engine: Engine) -> dict[str, Any]:
+    engine.run(
+        "CREATE TABLE arrivals AS SELECT * FROM (VALUES ('Aaron', 6), ('Bill ', 9), ('Zoe', 1), (NULL, 1)) AS v (name, more)"
+    )
+    engine.run(
+        "CREATE TABLE visits WITH (partitioned_by = ARRAY['town']) AS SELECT * FROM (VALUES ('Aaron', 5, 'Antioch'), ('Bill', 7, 'Buena')) AS v (name, number, town)"
+    )
+    trace = engine.run("""MERGE INTO visits v USING arrivals a ON v.name = a.name
+        WHEN MATCHED AND a.more > 8 THEN DELETE WHEN MATCHED AND a.more > 5 THEN UPDATE SET number = a.more, town = 'Devon'
+        WHEN NOT MATCHED AND a.more > 2 THEN INSERT VALUES (a.name, a.more, 'Buena')""").trace
+    return {
+        **(state := explorer_state(trace)),
+        "otherwise": otherwise(state, variants_of(trace)),
+        "page": explorer_page(trace, variants=variants_of(trace)),
+    }
+
+
+@needs_browser
+def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(engine: Engine, tmp_path: Path) -> None:
+    state = _explored(engine)
+    assert state["tables"] == {"source": "arrivals a", "target": "visits v"}
+    minus = [row["cells"] for row in state["before"]["rows"] if f"{MINUS}1" in row["cells"]]
+    assert minus
+    assert not any("-1" in row["cells"] for row in state["before"]["rows"])
+    assert f"3 UPDATE, {MINUS}1 no clause" in dict(state["legends"]["before"])["operation"]
+    assert {"hash", "present", "is_distinct"} <= dict(state["legends"]["before"]).keys()
+    told = seen(
+        state["page"],
+        """
+        told.lanes = all('.rx-label').map((one) => one.textContent).slice(0, 2);
+        await click('[data-key=step-transform]'); told.legend = all('.rx-which, .rx-legend dt').map((one) => one.textContent);
+        await click('[data-key="row-3"]'); told.doubled = all('.rx-gist').map((one) => one.textContent).join(' ').split('has no partner').length - 1;
+        await click('[data-key=tab-calls]'); told.ran = text('[role=tabpanel]');
+        await click('[data-key=step-commit]'); told.committed = text('.rx-says');
+        told.ways = [];
+        for (const paradigm of ['CHANGE_ONLY_UPDATED_COLUMNS', 'DELETE_ROW_AND_INSERT_ROW']) for (const rule of ['trino', 'standard']) {
+          await click(`[data-key=paradigm-${paradigm}]`); await click(`[data-key=duplicates-${rule}]`); await click('[data-key=step-distinct]');
+          told.ways.push({ paradigm, rule, marked: Boolean(one('.rx-now .rx-differs')), aside: text('.rx-aside'), examples: all('.rx-examples tbody tr').map((row) => row.children[1].textContent.split(':')[0]), calls: text('[role=tabpanel]'), other: text('.rx-other') });
+        }
+        """,
+        tmp_path,
+    )
+    assert told["lanes"] == ["visits v", "arrivals a"]
+    assert told["legend"].index("After") > told["legend"].index("present") > told["legend"].index("Before")
+    assert told["doubled"] == 1
+    version = re.search(r"gives version (\d+)", told["ran"])
+    assert version is not None
+    assert f"as version {version[1]} of the table" in told["committed"]
+    for way in told["ways"]:
+        own = (way["paradigm"], way["rule"]) == ("DELETE_ROW_AND_INSERT_ROW", "trino")
+        in_place = way["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
+        assert way["marked"] == way["aside"].startswith("\u2260") == (not own)
+        assert way["examples"] == ["fails", "fails" if in_place else "runs", "runs", "fails"]
+        assert ("fail all the same" in way["aside"]) == in_place
+        assert ("The standard's rule decides here" in way["aside"]) == (way["rule"] == "standard")
+        assert "pass in Trino alone" not in way["aside"]
+        if not own:
+            assert "In this run" not in way["aside"]
+            assert "gives version" not in way["calls"]
+            assert "which version it would give, only a run can tell" in way["calls"]

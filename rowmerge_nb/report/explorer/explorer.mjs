@@ -182,10 +182,20 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, differsBeside(step) && h("b", {}, "\u2260 "), step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+      !hidden() && step.examples.length > 0 && examples(step.examples),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
+  }
+
+  // Another rule stands there than beside the same step of the run.
+  const differsBeside = (step) => base !== state && base.steps.some((one) => one.key === step.key && one.aside !== step.aside);
+
+  function examples(rows) {
+    return h("div", { class: "rx-examples" }, scroll("Trino and the SQL standard", h("table", { class: "rm-t" },
+      h("thead", {}, h("tr", {}, ["if a target row were matched by", "Trino", "the SQL standard"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text) => h("td", { class: "rm-w" }, text))))))));
   }
 
   // What the connector's code has raised: the call, the line with its neighbours, what the call was given.
@@ -381,18 +391,20 @@ function render({ model, el }) {
   // A row that no clause looks at opens to its reasons.
   function alone({ cells, why, near }, index) {
     return h("li", {}, h("details", { open: local.opened.has(index), toggle: (event) => { local.opened[event.target.open ? "add" : "delete"](index); } },
-      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "t (", listed(cells), ")")),
+      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "(", listed(cells), ")")),
       h("p", { class: "rm-p" }, why, near && ` ${near}`)));
   }
 
+  const tableName = (side) => state.tables[side] && [" ", h("code", {}, state.tables[side])];
+
   // What stands in the columns below: the clauses by their numbers, and the columns of both sides.
   function rowHead() {
-    const names = (side, letter) => state.sides[side].length > 0 && [h("b", {}, `${letter} `), "(", state.sides[side].map(({ name }, index) => [index ? ", " : "", name]), ") "];
+    const names = (side) => state.sides[side].length > 0 && h("span", {}, h("b", {}, side), tableName(side), " (", state.sides[side].map(({ name }, index) => [index ? ", " : "", name]), ")");
     const numbers = state.clauses.filter((clause) => clause.number >= 0).map((clause) => clause.number);
     const marks = !hidden() && state.rows[0].marks.length === numbers.length && numbers.length > 0;
     return h("div", { class: "rx-head" }, h("span", {}, "row"), h("span", {}, state.sides.source[0]?.name ?? state.sides.target[0]?.name ?? ""),
       h("span", marks ? { class: "rx-strip" } : {}, marks && numbers.map((number) => h("span", { title: clauseName(number) }, number))), h("span", {}, !hidden() && "becomes"),
-      h("span", { class: "rx-values" }, names("source", "s"), names("target", "t")));
+      h("span", { class: "rx-values" }, names("source"), names("target")));
   }
 
   // Those that occur.
@@ -428,8 +440,8 @@ function render({ model, el }) {
             badge(row.style, row.fate),
           ],
       h("span", { class: "rx-values" },
-        row.source && [h("b", {}, "s "), "(", listed(row.source), ") "], row.target && [h("b", {}, "t "), "(", listed(row.target), ")"],
-        barred(row) && h("span", { class: "rx-unknown" }, "ON ?"),
+        ["source", "target"].filter((side) => row[side]).map((side) => h("span", {}, h("b", {}, `${side} `), "(", listed(row[side]), ")",
+          side === "source" && barred(row) && [" ", h("i", { class: "rx-unknown" }, "ON ?")])),
         right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)));
   }
 
@@ -445,12 +457,12 @@ function render({ model, el }) {
     const all = state.rows.map((_, index) => index);
     const where = (test) => all.filter((index) => test(state.rows[index]));
     if (state.kind === "MERGE") {
-      found.push({ key: "read", title: "", lanes: [lane("t", state.target, where((row) => row.target)), lane("s", "source", where((row) => row.source))] });
+      found.push({ key: "read", title: "", lanes: [lane("t", state.tables.target, where((row) => row.target)), lane("s", state.tables.source || "source", where((row) => row.source))] });
       found.push({ key: "join", title: "join", lanes: [...new Set(state.rows.map((row) => row.group))].map((group) => lane(group, group, where((row) => row.group === group))) });
       found.push({ key: "case", title: "CASE", lanes: state.clauses.map((clause) =>
         lane(clause.number, clause.number < 0 ? "none" : clauseLane(clause), where((row) => row.clause === clause.number), clause.style)) });
     } else {
-      found.push({ key: "read", title: "", lanes: [lane("t", `${state.target}, WHERE is true`, all)] });
+      found.push({ key: "read", title: "", lanes: [lane("t", `${state.tables.target}, WHERE is true`, all)] });
     }
     if (steps.includes("transform")) {
       // In the order of the clauses' lanes, so that threads go straight down where they can.
@@ -559,7 +571,7 @@ function render({ model, el }) {
       h("p", { class: "rx-who" }, h("b", {}, value(row.name)), " ", badge(row.style, row.fate)),
       h("p", { class: "rx-gist" }, row.gist),
       // Why it has no partner is asked at any step; at the join it stands there.
-      state.kind === "MERGE" && !row.target && steps[at()] !== "join" && h("p", { class: "rx-gist" }, row.reasons[0] ?? "", row.near && ` ${row.near}`),
+      state.kind === "MERGE" && !row.target && steps[at()] !== "join" && h("p", { class: "rx-gist" }, row.gist.includes(row.reasons[0]) ? "" : row.reasons[0] ?? "", row.near && ` ${row.near}`),
       station("read", !steps.includes("join") ? "WHERE is true" : row.target ? (row.source ? "both sides" : "the target alone") : "the source alone",
         sides(row), !steps.includes("join") && row.verdicts.map(verdictView)),
       station("join", barred(row) ? `${row.group}: ON is unknown` : row.group,
@@ -640,9 +652,9 @@ function render({ model, el }) {
   }
 
   function writersPanel() {
-    const said = state.writers.some((writer) => writer.fragments) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
+    const said = state.writers.some((writer) => writer.stored) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
     return [said, state.writers.map((writer) => h("div", { class: "rx-verdict" },
-      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}${writer.fragments === null ? "" : `; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`}`),
+      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${[writer.rows, writer.stored].filter(Boolean).join("; ")}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
       writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)))];
   }
@@ -740,12 +752,15 @@ function render({ model, el }) {
       return [...rows, ...extra.map(({ cells }) => ({ of: null, cells }))];
     };
     const shown = (side, extra) => state.sides[side].length > 0 &&
-      h("div", {}, h("h5", {}, side), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
+      h("div", {}, h("h5", {}, side, tableName(side)), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
     return h("div", { class: "rx-both" }, shown("source", []), shown("target", state.others));
   }
 
   const legend = () => !hidden() && state.steps[at()].legend?.length > 0 &&
-    h("dl", { class: "rx-legend" }, state.steps[at()].legend.map(([name, says]) => h("div", {}, h("dt", {}, name), " ", h("dd", {}, says))));
+    state.steps[at()].legend.map(([page, name]) => state.legends[name] && [
+      page && h("h5", { class: "rx-which" }, page),
+      h("dl", { class: "rx-legend" }, state.legends[name].map(([name, says]) => h("div", {}, h("dt", {}, name), " ", h("dd", {}, says)))),
+    ]);
 
   function reader() {
     const done = steps[at()] === "commit" && !hidden() && lasts();

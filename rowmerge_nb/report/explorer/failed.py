@@ -54,7 +54,10 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any
         return [*steps[:at], {**steps[at], "says": says}]
     # What no row has come by: the begin call, planning, an interrupt.
     reached = len(steps) if trace.pages is not None else 0
-    return [*steps[:reached], {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "legend": []}]
+    return [
+        *steps[:reached],
+        {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "examples": [], "legend": []},
+    ]
 
 
 def _key(trace: Trace) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of
-from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
+from rowmerge_nb.report.model.repeated import build_repeated
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.words import MINUS, code_parts, join
@@ -13,7 +13,7 @@ from rowmerge_nb.words import MINUS, code_parts, join
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "asides", "given", "legends"]
+__all__ = ["CALLS", "LEGENDS", "asides", "examples", "given", "legends"]
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
@@ -28,6 +28,16 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
+LEGENDS: Final = {
+    "case": [["", "decided"]],
+    "distinct": [["", "before"]],
+    "transform": [["Before", "before"], ["After", "after"]],
+    "exchange": [["", "after"]],
+    "sinks": [["", "handed"]],
+    "finish": [["", "handed"]],
+    "commit": [["", "handed"]],
+}
+"""By a step's key the legends of its pages, see `legends`; before each what tells its page from the other one, ``""`` where there is one."""
 _ASKED: Final = {"get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"}
 _HANDED: Final = {
     "create_merge_sink": "the handle that begin_merge gave",
@@ -44,8 +54,8 @@ _ONE_ROW: Final = (
     "old row wherever it lies, and all columns with their new values, among them those that no clause sets."
 )
 _SINKS: Final = (
-    "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
-    "rows of its pages and hands them over, the sink stores them."
+    "A writer is the engine's, and has one sink, which is the connector's: the writer counts the rows of its pages and hands them over, the "
+    "sink stores them."
 )
 
 
@@ -53,12 +63,19 @@ def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
     in_place = trace.paradigm != DELETE_AND_INSERT
-    if rules := repeated_matches(trace):
-        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
+    if rules := build_repeated(trace):
+        said = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
+        told["distinct"] = "".join(part for part, _ in code_parts(said))
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = _ONE_ROW if in_place else _TWO_ROWS
     told["sinks"] = _SINKS
     return told
+
+
+def examples(trace: Trace) -> list[list[str]]:
+    """Give what Trino and the SQL standard answer to rows like those of the statement: the rows, and either answer."""
+    rules = build_repeated(trace)
+    return [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
 
 
 def given(trace: Trace, method: str, carries: str) -> str:
@@ -91,7 +108,7 @@ def _updated(trace: Trace) -> str:
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
-    """Give by a step's key what the channels of its page mean, and the codes in them: pairs of a name and its meaning."""
+    """Give by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
     pages = trace.pages
     if pages is None or not pages.transformed:
         return {}
@@ -99,7 +116,7 @@ def legends(trace: Trace) -> dict[str, list[list[str]]]:
     # What MarkDistinct marks, and by what, is not there at the CASE.
     decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
     # The last channel is not for the sinks.
-    return {"case": decided, "distinct": before, "transform": after, "exchange": after, "sinks": after[:-1]}
+    return {"decided": decided, "before": before, "after": after, "handed": after[:-1]}
 
 
 def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
@@ -149,7 +166,7 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
             if current
             else "0 on every row of a pair of unique_id and case_number that comes more than once",
         ],
-        ["unique_id", "the number that AssignUniqueId gave each target row; is_distinct is what is left of it here"],
+        ["unique_id", "the number that the engine gave each target row when it was read; is_distinct is what is left of it here"],
     ]
     return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct", "unique_id"}]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.explorer.legend import given
 from rowmerge_nb.report.explorer.state import explorer_state
-from rowmerge_nb.report.explorer.trial import differing_steps
+from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
@@ -33,6 +33,7 @@ _FRAGMENTS: Final = (
     "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
 _NOT_KNOWN: Final = "how many fragments, only a run can tell"
+_NO_VERSION: Final = "which version it would give, only a run can tell"
 _ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
 _FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
 _OF_ROW: Final = "Not run. Fragments of {} would name it."
@@ -109,7 +110,7 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
             for row in state["rows"]
         ],
         "outcome": [[_HEADS[known, same], "b"], *state["outcome"]],
-        "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
+        "writers": [{**writer, "stored": ""} for writer in state["writers"]],
         "calls": calls,
         "no_calls": _said_of_calls(calls, run),
     }
@@ -154,6 +155,8 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     own = [call for call in run["calls"] if call["writer"] is None]
     words = {call["method"]: call for call in of_sinks}
     carries = {"get_row_change_paradigm": trace.paradigm, "finish": _NOT_KNOWN, "finish_merge": _NOT_KNOWN}
+    if trace.version_after is not None:
+        carries["commit"] = _NO_VERSION
     if trace.era != run["options"]["era"]:
         # What it is told of updated columns is a question of the era.
         carries["begin_merge"] = ""
@@ -171,7 +174,7 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             **call,
             "order": order,
-            "given": given(trace, call["method"], carried),
+            "given": given(trace, call["method"], "" if carried in {_NOT_KNOWN, _NO_VERSION} else carried),
             "carries": carried,
         }
 
@@ -200,8 +203,15 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
         return "The statement would fail at the check for repeated matches. In the run it did not."
     if not differs:
         return "Every page is as in the run."
-    names = {step["key"]: step["name"] for step in state["steps"]}
-    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: the pages of {join([names[key] for key in differs])}."
+    pages = differing_pages(state, run)
+    told = [step["name"] for step in state["steps"] if step["key"] in differs and step["key"] not in pages]
+    parts = [
+        *([f"the pages of {join([step['name'] for step in state['steps'] if step['key'] in pages])}"] if pages else []),
+        *([f"what stands beside {join(told)}"] if told else []),
+    ]
+    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: {join(parts)}."
+    if not pages:
+        return f"{said} Every page is as in the run."
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])
     # Of many rows not all are here to be counted.
     counted = (

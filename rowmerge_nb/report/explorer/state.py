@@ -14,13 +14,13 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import CALLS, asides, given, legends
+from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, given, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.places import place_sentence, placed_rows
-from rowmerge_nb.report.model.placing import passage
+from rowmerge_nb.report.model.placing import passage, writers_among, writers_phrase
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
@@ -28,6 +28,7 @@ from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
+from rowmerge_nb.trace.nodes import ScanFacts
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
+    from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.near import NearKeys, NearRow
     from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
@@ -95,6 +97,8 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "absent": absent_parts(trace),
         "raised": raised_parts(trace),
         "clauses": _clauses(report, trace),
+        "tables": _tables(trace),
+        "legends": legends(trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
         "rows": [_row(journey, trace, near.get(journey.source_row, "")) for journey in shown]
         if shown
@@ -209,7 +213,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         (
             "sinks",
             "sinks",
-            f"{plural(len(trace.writers), 'writer')} {'hand' if len(trace.writers) != 1 else 'hands'} {plural(stored, 'row')} to the connector's merge sinks, out of sight of readers.",
+            f"{_hands(trace)} {plural(stored, 'row')} to {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of sight of readers.",
         )
     )
     steps.append(
@@ -219,13 +223,31 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             f"The connector gets {plural(fragments, 'fragment')}, which {'names' if fragments == 1 else 'name'} what the sinks have stored.",
         )
     )
-    ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
+    version = f", as version {trace.version_after} of the table" if trace.version_after is not None else ""
+    ended = (
+        f"All of it becomes visible at once{version}." if trace.committed else "It was a rehearsal: all of it was rolled back."
+    )
     steps.append(("commit", "commit" if trace.committed else "rollback", ended))
-    beside, legend = asides(trace), legends(trace)
+    beside = asides(trace)
     return [
-        {"key": key, "name": name, "says": says, "aside": beside.get(key, ""), "legend": legend.get(key, [])}
+        {
+            "key": key,
+            "name": name,
+            "says": says,
+            "aside": beside.get(key, ""),
+            "examples": examples(trace) if key == "distinct" else [],
+            "legend": LEGENDS.get(key, []),
+        }
         for key, name, says in steps
     ]
+
+
+def _hands(trace: Trace) -> str:
+    """Say which writers hand rows over, in the words in which the run is told."""
+    among, got = writers_among(trace), len(trace.writers)
+    if among is not None and among > got:
+        return f"{writers_phrase(trace)}. {'It hands' if got == 1 else 'They hand'}"
+    return f"{plural(got, 'writer')} {'hands' if got == 1 else 'hand'}"
 
 
 _MARKED: Final = {
@@ -289,6 +311,21 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 # -- rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _tables(trace: Trace) -> dict[str, str]:
+    """Name both sides as the statement does: ``stock t``; a query has no name that would be short enough."""
+    names = {"source": "", "target": visible(trace.target)}
+    nodes = {node.id: node for node in trace.plan}
+    for node in trace.plan:
+        if node.kind == "Join":
+            read = nodes[node.sources[-1]]
+            while read.sources:
+                read = nodes[read.sources[0]]
+            names["source"] = visible(read.arguments) if read.kind == "TableScan" else ""
+        elif isinstance(node.facts, ScanFacts) and node.facts.target:
+            names["target"] = visible(node.arguments)
+    return names
 
 
 def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
@@ -441,6 +478,8 @@ def _page(
             columns += [python_values(field) for field in column.flatten()]
         else:
             columns.append(python_values(column))
+    if unfolded:
+        _write_codes(columns, pages.layout)
     rows = list(zip(*columns, strict=True))
     hashed = pages.layout.before.hash if unfolded else None
     return {
@@ -457,6 +496,13 @@ def _page(
             for at, row in zip(order, rows, strict=True)
         ],
     }
+
+
+def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
+    """Write the engine's own numbers as sentences do, with the minus sign that these have; values of tables stay as they are."""
+    first, fields = layout.before.merge_row, layout.merge_row
+    for index in (first + fields.operation, first + fields.case_number, layout.before.case_number + fields.case_number):
+        columns[index] = [None if value is None else number(value) for value in columns[index]]
 
 
 def _in_order(place: Mapping[int, int]) -> list[int]:
@@ -504,8 +550,7 @@ def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
             {
                 "number": writer.writer,
                 "rows": operation_letters(writer.rows),
-                "fragments": writer.fragments,
-                "bytes": writer.fragment_bytes,
+                "stored": f"{plural(writer.fragments, 'fragment')}, {plural(writer.fragment_bytes, 'byte')}",
                 "channels": channels,
                 "page": [{"style": row.style, "cells": [_shown(made) for made in row.cells]} for row in page.rows]
                 if page

@@ -36,9 +36,7 @@ _SO: Final = (
     "twice, fail in Trino alone."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
-_IN_PLACE: Final = (
-    " Where rows are changed in place, as here, two clauses that each change the row fail all the same: what is left would depend on their order."
-)
+_IN_PLACE: Final = " Where rows are changed in place, as here, two clauses that each change the row fail all the same: what is left would depend on their order."
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
