@@ -372,7 +372,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     gist, blamed, live = told["ed"]
     assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since target.purchases is NULL."
     assert blamed == 1
-    assert live.startswith("CASE. Row 3 Ed: Clause 1 is unknown")
+    assert live.startswith("row 3 Ed: Clause 1 is unknown")
     title, before, after, station = told["transform"]
     assert title == "Page before and after transform_page"
     # Each row beside what becomes of it: two lines where it is split, and one where it is dropped.
@@ -926,7 +926,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert (gone, changed, marks) == (4, 12, ["distinct", "transform", "exchange", "sinks", "finish", "commit"])
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit and what stands beside distinct. "
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and what stands beside distinct. "
         "transform_page gives 5 rows, in the run 7. What differs is framed there"
     )
     assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
@@ -1091,7 +1091,8 @@ def _applied(old: Any, change: Any) -> Any:
     return {name: _applied(old.get(name), parts.get(name)) for name in {*old, *parts} if name not in more}
 
 
-def _explored(engine: Engine) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def explored(engine: Engine) -> dict[str, Any]:
     engine.run(
         "CREATE TABLE arrivals AS SELECT * FROM (VALUES ('Aaron', 6), ('Bill ', 9), ('Zoe', 1), (NULL, 1)) AS v (name, more)"
     )
@@ -1109,8 +1110,8 @@ def _explored(engine: Engine) -> dict[str, Any]:
 
 
 @needs_browser
-def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(engine: Engine, tmp_path: Path) -> None:
-    state = _explored(engine)
+def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(explored: dict[str, Any], tmp_path: Path) -> None:
+    state = explored
     assert state["tables"] == {"source": "arrivals a", "target": "visits v"}
     minus = [row["cells"] for row in state["before"]["rows"] if f"{MINUS}1" in row["cells"]]
     assert minus
@@ -1151,3 +1152,92 @@ def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(engine: 
             assert "In this run" not in way["aside"]
             assert "gives version" not in way["calls"]
             assert "which version it would give, only a run can tell" in way["calls"]
+
+
+NAMELESS = """
+    const named = (one) => Boolean((one.getAttribute('aria-label') || one.closest('label')?.textContent || one.getAttribute('title') || one.textContent || '').trim());
+    const nameless = () => all('.rx button, .rx select, .rx input, .rx textarea, .rx summary, .rx [tabindex="0"], .rx [role], .rx table:not(.rx-turned), .rx ol, .rx th')
+      .filter((one) => one.getAttribute('role') !== 'presentation' && one.getAttribute('role') !== 'status' && !named(one)).map((one) => one.outerHTML.slice(0, 120));
+"""
+
+
+@needs_browser
+def test_nothing_is_without_a_name_and_choices_are_heard_once(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        NAMELESS
+        + """
+        told.nameless = []; told.heard = [];
+        const hear = () => { told.heard.push(text('.rx-live')); };
+        hear();
+        for (const step of all('.rx-steps button').map((one) => one.dataset.key)) for (const tab of ['clauses', 'writers', 'calls', 'row']) {
+          await click(`[data-key="${step}"]`); await click(`[data-key=tab-${tab}]`); told.nameless.push(...nameless());
+        }
+        await click('[data-key=whatif]'); told.nameless.push(...nameless());
+        await click('[data-key=step-case]'); hear();
+        await press('ArrowDown', '[data-key=row-0]'); hear();
+        await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]'); hear();
+        await click('[data-key=duplicates-standard]'); hear();
+        await click('[data-key=if-back]'); hear();
+        told.drawn = all('.rx svg [aria-hidden=true] rect').length === all('.rx svg rect').length;
+        await click('[data-key=to-moment]'); told.led = document.activeElement.className;
+        await click('[data-key=predict]'); told.nameless.push(...nameless());
+        told.guess = document.activeElement.getAttribute('aria-label'); hear();
+        await press('Escape'); told.left = [all('select').length, document.activeElement.dataset.key];
+        """,
+        tmp_path,
+    )
+    assert told["nameless"] == []
+    first, step, row, paradigm, rule, back, guess = told["heard"]
+    assert first == ""
+    assert step.startswith("CASE. Tries the WHEN clauses")
+    assert row.startswith("row 1 Bill: Clause 0 fires")
+    assert paradigm.startswith("not run: CHANGE_ONLY_UPDATED_COLUMNS, pages of era documents")
+    assert "repeated matches by the rule standard" in rule
+    assert back == "As it ran."
+    assert guess.startswith("Choose for every row")
+    assert told["drawn"]
+    assert "rx-moment" in told["led"]
+    assert told["guess"] == "what becomes of row 0 Aaron"
+    assert told["left"] == [0, "predict"]
+
+
+@needs_browser
+def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(explored: dict[str, Any], tmp_path: Path) -> None:
+    told = seen(
+        explored["page"],
+        """
+        await click('[data-key=step-distinct]'); await click('[data-key=to-moment]');
+        told.cut = all('.rx-moment .rm-scroll').filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+        const inside = (one) => one.getBoundingClientRect().bottom > 0 && one.getBoundingClientRect().top < window.innerHeight;
+        told.sight = [inside(one('.rx-moment h4')), inside(one('[data-key=step-transform]'))];
+        const top = (selector) => one(selector).getBoundingClientRect().top;
+        told.order = top('.rx-panel') < top('.rx-moment') && top('.rx-moment') < top('.rx-way');
+        """,
+        tmp_path,
+        width=620,
+    )
+    assert told == {"cut": 0, "sight": [True, True], "order": True}
+
+
+@needs_browser
+def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(engine: Engine, tmp_path: Path) -> None:
+    rehearsed = engine.run(MERGE, rehearse=True).trace
+    told = seen(
+        explorer_page(rehearsed, variants=variants_of(rehearsed)),
+        """
+        told.run = text('.rm-out');
+        await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]'); await click('[data-key=step-commit]');
+        told.other = [text('.rm-out'), text('.rx-says'), text('.rx-moment h4')];
+        """,
+        tmp_path,
+    )
+    assert told["run"].startswith("rehearsal, rolled back: ")
+    head, says, title = told["other"]
+    assert "rolled back" not in head
+    assert says == "Not run. As the run was a rehearsal, all of it would be rolled back."
+    assert title.endswith("What would be rolled back")
+    idle = engine.run(MERGE.split("WHEN", maxsplit=1)[0] + "WHEN MATCHED AND s.purchases > 100 THEN DELETE", rehearse=True).trace
+    assert seen(explorer_page(idle), "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');", tmp_path) == {
+        "said": "No row is left behind transform_page, so no writer has one."
+    }

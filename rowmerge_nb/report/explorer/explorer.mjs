@@ -20,7 +20,7 @@ const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"
 const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
 // At these steps the same rows are in other hands.
 const HANDS = { exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
-const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed" };
+const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed", rollback: "What would be rolled back" };
 const KEYS = "Keys, after a click in here: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc marks none, p play and pause";
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
@@ -45,7 +45,7 @@ const styleOf = (fate) => ({ INSERT: "I", UPDATE: "U", DELETE: "D" })[fate] ?? "
 function value(text) {
   if (text === null) return h("i", {}, "NULL");
   const [, before, inner, after] = /^( *)(.*?)( *)$/s.exec(text);
-  const blank = (some) => some && h("span", { class: "rx-blank", "aria-label": "blank" }, "\u2423".repeat(some.length));
+  const blank = (some) => some && h("span", { class: "rx-blank", role: "img", "aria-label": some.length > 1 ? `${some.length} blanks` : "blank" }, "\u2423".repeat(some.length));
   return [blank(before), inner, blank(after)];
 }
 const listed = (values) => values.map((one, index) => [index ? ", " : "", one === null ? "NULL" : value(one)]);
@@ -100,7 +100,8 @@ function render({ model, el }) {
   const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
-  const live = h("div", { class: "rx-live", "aria-live": "polite" });
+  const live = h("div", { class: "rx-live", role: "status" });
+  let heard = null;
   box.append(body, live);
   el.replaceChildren(box);
 
@@ -167,26 +168,34 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [state.tag && h("b", {}, state.tag), runs(state.outcome)]),
       h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
         h("button", { "data-key": "play", click: play, disabled: hidden(), "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
         h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: hidden() || at() === 0, "aria-label": "step back" }, "\u2039"),
         h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: hidden() || at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
-        h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
+        h("ol", { class: "rx-steps", "aria-label": "Steps" }, state.steps.map(({ key, name }, index) =>
           h("li", { class: state.failed && index === steps.length - 1 ? "rx-failed" : index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
             h("button", { "data-key": `step-${key}`, disabled: hidden(), click: () => goTo(index), "aria-current": index === at() ? "step" : null },
               name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
         state.kind === "MERGE" && !state.failed && predictButton(),
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
-      h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
+      h("div", { class: "rx-saying" }, h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
+        !hidden() && h("button", { class: "rx-link", "data-key": "to-moment", click: toMoment }, "Its page \u2193")),
       !hidden() && step.aside && h("p", { class: "rx-aside" }, differsBeside(step) && h("b", {}, "\u2260 "), step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
       !hidden() && step.examples.length > 0 && examples(step.examples),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
+  }
+
+  // The page stands below all that is chosen by; the steps stay in sight there.
+  function toMoment() {
+    const page = box.querySelector(".rx-moment");
+    page.scrollIntoView({ block: "start" });
+    page.focus({ preventScroll: true });
   }
 
   // Another rule stands there than beside the same step of the run.
@@ -370,7 +379,7 @@ function render({ model, el }) {
     const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.before.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
     if (state.untouched !== null) note.push(`${state.untouched} of the target not ${state.kind === "MERGE" ? "joined" : "chosen"}`);
     return h("section", { class: "rx-rows" },
-      h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
+      h("h4", {}, "Rows ", h("small", {}, state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
       local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
       state.rows.length > 0 && rowHead(),
@@ -382,7 +391,7 @@ function render({ model, el }) {
               h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))))),
       !hidden() && state.others.length > 0 && [
         h("div", { class: "rx-group" }, `target rows ${state.apart}`),
-        h("ul", { class: "rx-others" }, state.others.map(alone)),
+        h("ul", { class: "rx-others", "aria-label": `target rows ${state.apart}` }, state.others.map(alone)),
       ],
       state.rows[0]?.marks.length > 0 && !hidden() &&
         h("p", { class: "rm-p rx-signs" }, "Clauses by their numbers: ", signs()));
@@ -415,6 +424,7 @@ function render({ model, el }) {
     return known.map((one, index) => [index ? ", " : "", one]);
   }
 
+  const rowName = (row) => `row ${row.number ?? ""} ${row.name ?? "NULL"}`.replace("  ", " ");
   const signOf = (text) => MARKS[text] ?? "not reached";
   const marked = () => (!hidden() && local.tab === "clauses" && Number.isInteger(model.get("clause")) ? model.get("clause") : null);
   const clauseName = (number) => state.clauses.find((one) => one.number === number)?.label ?? number;
@@ -431,11 +441,11 @@ function render({ model, el }) {
       h("span", { class: "rx-number" }, row.number ?? ""),
       h("span", { class: "rx-name" }, value(row.name)),
       hidden()
-        ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${row.name ?? "NULL"}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
+        ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${rowName(row)}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
             h("option", { value: "", selected: !picks[index], disabled: true }, "choose"),
             FATES.map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
         : [
-            h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text, , reason], at) => `clause ${at}: ${reason || signOf(text)}`).join("; ") }, row.marks.map(([text, style, reason]) =>
+            h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text], at) => `clause ${at}: ${signOf(text)}`).join(", ") }, row.marks.map(([text, style, reason]) =>
               h("span", { class: text === "?" ? "rx-unknown" : `rm-${style}`, title: reason }, text))),
             badge(row.style, row.fate),
           ],
@@ -525,7 +535,7 @@ function render({ model, el }) {
       class: `rx-thread rx-${style}${ahead ? " rx-ahead" : ""}${row === current ? " rx-chosen" : ""}`,
       click: () => pick(row),
     });
-    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` },
+    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` }, g("g", { "aria-hidden": "true" },
       threads.filter((one) => one.row !== current).map(path), threads.filter((one) => one.row === current).map(path),
       list.map((station, index) => {
         const each = width / station.lanes.length;
@@ -536,7 +546,7 @@ function render({ model, el }) {
             cut(station.title && number === 0 && station.lanes.length === 1 ? `${station.title}: ${lane.label}` : lane.label, each)),
         ]));
       }),
-      tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) })));
+      tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) }))));
     return h("section", { class: "rx-way" }, h("h4", {}, "Way"), drawing);
   }
 
@@ -592,7 +602,7 @@ function render({ model, el }) {
   // A row of a page that is wider than the panel: a channel a line.
   function turned(channels, rows) {
     return h("table", { class: "rm-t rx-turned" },
-      h("thead", {}, h("tr", {}, h("th", {}, ""), rows.map((row) => h("th", { scope: "col" }, badge(row.style, row.letter))))),
+      h("thead", {}, h("tr", {}, h("td", {}), rows.map((row) => h("th", { scope: "col" }, badge(row.style, row.letter))))),
       h("tbody", {}, channels.map((channel, index) => h("tr", {}, h("th", { scope: "row" }, h("small", {}, channel.number), " ", channel.name), rows.map((row) => h("td", {}, value(row.cells[index])))))));
   }
 
@@ -653,6 +663,7 @@ function render({ model, el }) {
 
   function writersPanel() {
     const said = state.writers.some((writer) => writer.stored) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
+    if (!state.writers.length) return h("p", { class: "rm-p" }, state.failed ? "What writers had by then is not known: they tell of it at their end, and the statement came to none." : "No row is left behind transform_page, so no writer has one.");
     return [said, state.writers.map((writer) => h("div", { class: "rx-verdict" },
       h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${[writer.rows, writer.stored].filter(Boolean).join("; ")}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
@@ -663,7 +674,7 @@ function render({ model, el }) {
     const untold = state.no_calls && h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
     if (!state.calls.length) return untold;
     return [untold, scroll("Calls", h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["#", "call"].map((name) => h("th", { scope: "col", "aria-label": name === "#" ? "number" : null }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
         h("td", { class: "rm-r rm-mut" }, call.order),
         h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.given && h("div", {}, h("small", { class: "rm-mut" }, "with "), call.given), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
@@ -681,22 +692,22 @@ function render({ model, el }) {
 
   const scroll = (label, content) => h("div", { class: "rm-scroll", tabindex: 0, role: "region", "aria-label": label, "data-key": `scroll-${label}` }, content);
 
-  // Where two pages stand side by side, a long name takes several lines.
-  const broken = (name) => name.split("_").map((part, index) => [index > 0 && ["_", h("br")], part]);
+  // Where there is little room, a long name takes several lines.
+  const broken = (name) => name.split("_").map((part, index) => [index > 0 && ["_", h("br", { class: "rx-break" })], part]);
 
-  function table(name, channels, rows, lead, named = (one) => one) {
-    return scroll(name, h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
-        h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), named(channel.name))))),
+  function table(name, channels, rows, lead) {
+    return scroll(name, h("table", { class: "rm-t", "aria-label": name },
+      h("thead", {}, h("tr", {}, lead && h("th", { scope: "col", "aria-label": "row" }, ""), channels.map((channel) =>
+        h("th", { scope: "col", class: channel.right ? "rm-r" : "", "aria-label": `${channel.number} ${channel.name}`.trim() }, h("small", {}, channel.number), h("br"), broken(channel.name))))),
       h("tbody", {}, rows.map((row) => h("tr", {
-        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}${row.room ? " rx-room" : ""}${row.dropped ? " rx-dropped" : ""}`, click: () => row.of !== null && choose(row.of),
+        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}${row.room ? " rx-room" : ""}${row.dropped ? " rx-dropped" : ""}`, "aria-hidden": row.room ? "true" : null, click: () => row.of !== null && choose(row.of),
       }, lead && h("td", { class: "rm-mut" }, row.gone ? "run" : lead(row)), row.cells.map((one, index) => h("td", { class: `${channels[index]?.right ? "rm-r" : ""}${channels[index]?.plain ? "rx-plain" : ""}${row.changed?.[index] ? " rx-changed" : ""}` }, value(one))))))));
   }
 
   function moment() {
     const key = steps[at()];
     if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement is known.")];
-    const name = (row) => [state.rows[row.of].number ?? "", " ", value(state.rows[row.of].name)];
+    const name = (row) => [`${state.rows[row.of].number ?? ""} `, value(state.rows[row.of].name)];
     if (!hidden() && key === "read" && state.kind === "MERGE" && !state.failed) return ["Both tables", bothTables()];
     if (hidden() || key === "read" || key === "join") {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
@@ -718,7 +729,8 @@ function render({ model, el }) {
     if (key === "transform") return ["Page before and after transform_page", bothPages(before, rows, name)];
     // The sinks do not get what the engine keeps to count by.
     const handed = stepOf("sinks") <= at() ? state.after.handed : state.after.channels.length;
-    const title = (notRun() ? WOULD[key] : null) ?? HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store";
+    const hands = key === "commit" ? state.steps[at()].name : key;
+    const title = (notRun() ? WOULD[hands] : null) ?? HANDS[hands] ?? "Rows on their way to the store";
     return [title, table("Page at this moment", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
   }
 
@@ -736,7 +748,7 @@ function render({ model, el }) {
       }
     }
     const tied = (row) => [h("span", { class: "rx-tie", "aria-hidden": "true" }, ties.get(row)), " ", h("span", { class: "rx-again" }, name(row))];
-    const side = (title, label, channels, rows, lead) => h("div", {}, h("h5", {}, title), table(label, channels, rows, lead, broken));
+    const side = (title, label, channels, rows, lead) => h("div", {}, h("h5", {}, title), table(label, channels, rows, lead));
     const [was, is] = [before, after].map((rows) => rows.filter((row) => !row.gone).length);
     return h("div", { class: "rx-pages" },
       side(`before: ${was} row${was === 1 ? "" : "s"}`, "Page before transform_page", state.before.channels, lines[0], (row) => (row.room ? "\u00a0" : name(row))),
@@ -776,7 +788,7 @@ function render({ model, el }) {
     });
     for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
-    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
+    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees ", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
       state.sample ? h("p", { class: "rm-p" }, "Of the table these rows alone: the others are not in the trace.") :
@@ -795,7 +807,10 @@ function render({ model, el }) {
   // What had the focus may be gone, or of no use now: it goes to what came in its place, never back to the top of the page.
   function refocus(was) {
     const wanted = [local.focus, was, '.rx-now button:not(:disabled)', '[data-key="tabpanel"]'];
-    wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled)?.focus({ preventScroll: true });
+    const found = wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled);
+    found?.focus({ preventScroll: true });
+    // Where the focus was led, it is to be seen.
+    if (local.focus) found?.scrollIntoView({ block: "nearest" });
   }
 
   function draw() {
@@ -805,17 +820,34 @@ function render({ model, el }) {
     body.replaceChildren(
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
-      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}` }, h("h4", {}, "At this moment", h("small", {}, title)), page, legend()), reader()),
+      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}`, "data-key": "moment", tabindex: -1, "aria-label": "At this moment" }, h("h4", {}, "At this moment ", h("small", {}, title)), page, legend()), reader()),
       h("p", { class: "rm-meta rx-keys" }, KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
     local.focus = null;
-    const row = state.rows[chosen()];
-    live.textContent = `${state.steps[at()].name}. ${hidden() || !row ? "" : `Row ${row.number ?? ""} ${row.name ?? "NULL"}: ${row.gist}`}`;
+    announce();
+  }
+
+  // What a choice has changed is said to those who do not see it, and nothing else again.
+  function announce() {
+    const step = state.steps[at()], row = hidden() ? null : state.rows[chosen()];
+    const told = {
+      way: hidden() ? "Choose for every row what becomes of it, then reveal." : state.trial ? `${state.trial.tag}: ${state.meta.map(([text]) => text).join("")} ${state.trial.says}` : "As it ran.",
+      score: local.predict === "shown" && model.get("score") !== null ? `${model.get("score")} of ${state.rows.length} right.` : "",
+      step: hidden() ? "" : `${step.name}. ${step.says}`,
+      row: row ? `${rowName(row)}: ${row.gist}` : "",
+      clause: marked() === null ? "" : `Marked: the rows of ${clauseName(marked())}.`,
+    };
+    const changed = heard && Object.keys(told).filter((name) => told[name] !== heard[name]).map((name) => told[name]);
+    if (changed?.length) live.textContent = changed.filter(Boolean).join(" ");
+    heard = told;
   }
 
   box.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea, .rm-scroll")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    // Fields keep their keys, and what scrolls those that scroll it; while rows are guessed Esc leaves a field, too.
+    if (event.target.closest("select, input, textarea") && !(hidden() && event.key === "Escape")) return;
+    if (event.target.closest(".rm-scroll") && /^(Arrow|Home|End)/.test(event.key)) return;
     const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest(".rx-list");
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
     // Within a list of so many, from one place on.

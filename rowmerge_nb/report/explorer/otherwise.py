@@ -38,6 +38,7 @@ _ONLY_RUN: Final = "how many there would be, and what is in them, only a run can
 _FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
 _OF_ROW: Final = "Not run. Fragments of {} would name it."
 _COMMIT: Final = "Not run. All of it would become visible at once."
+_ROLLBACK: Final = "Not run. As the run was a rehearsal, all of it would be rolled back."
 _SAME_TABLE: Final = (
     " The table would have the same rows as after the run: only the form differs in which its changes reach the connector."
 )
@@ -46,7 +47,7 @@ _HEADS: Final = {
     (False, False): "With these options, not run: ",
     (True, False): "With these options, not run, it would fail: ",
 }
-"""What stands before the outcome: by whether it fails, and whether the table has the same rows."""
+"""What stands before the outcome, in place of what the run has there: by whether it fails, and whether the table has the same rows."""
 _PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
 
 
@@ -100,7 +101,8 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
     calls = list(_calls(trace, run))
     known = trace.state == StatementState.FAILED
     same = not known and _left(state) == _left(run)
-    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT + (_SAME_TABLE if same else "")}
+    ended = _COMMIT if trace.committed else _ROLLBACK
+    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": ended + (_SAME_TABLE if same and trace.committed else "")}
     return {
         **state,
         "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
@@ -109,7 +111,7 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
             {**row, "finish": [row["finish"][0], _OF_ROW.format(row["finish"][0])]} if row["becomes"] else row
             for row in state["rows"]
         ],
-        "outcome": [[_HEADS[known, same], "b"], *state["outcome"]],
+        "tag": _HEADS[known, same],
         "writers": [{**writer, "stored": ""} for writer in state["writers"]],
         "calls": calls,
         "no_calls": _said_of_calls(calls, run),
@@ -209,7 +211,7 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
         *([f"the pages of {join([step['name'] for step in state['steps'] if step['key'] in pages])}"] if pages else []),
         *([f"what stands beside {join(told)}"] if told else []),
     ]
-    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: {join(parts)}."
+    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
     if not pages:
         return f"{said} Every page is as in the run."
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])

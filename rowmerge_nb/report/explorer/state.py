@@ -88,7 +88,8 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "kind": trace.kind,
         "statement": report.statement,
         "target": visible(trace.target),
-        "outcome": [*_tag(report), *_runs(report.outcome.sentence)],
+        "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
+        "outcome": _runs(report.outcome.sentence),
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
         "sample": "" if len(shown) >= total or not shown else _sample(len(shown), total, asked),
@@ -161,10 +162,6 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
     else:
         return told_journeys(trace, MOST_ROWS)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
-
-
-def _tag(report: Report) -> list[list[str]]:
-    return [[report.outcome.tag + ": ", "b"]] if report.outcome.tag else []
 
 
 def _runs(phrase: Phrase) -> list[list[str]]:
