@@ -1241,3 +1241,42 @@ def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(
     assert seen(explorer_page(idle), "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');", tmp_path) == {
         "said": "No row is left behind transform_page, so no writer has one."
     }
+
+
+@needs_browser
+def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(engine: Engine, tmp_path: Path) -> None:
+    merge = """MERGE INTO accounts t USING (VALUES ('Aaron', 'x'), ('Aaron', 'y'), ('Bill', 'z')) s (customer, what) ON t.customer = s.customer
+        WHEN MATCHED AND s.what = 'x' THEN DO NOTHING WHEN MATCHED AND s.what = 'y' THEN UPDATE SET purchases = 1"""
+    trace = engine.run(merge, rehearse=True).trace
+    page = explorer_page(trace)
+    assert 'data-clause="clauses 0\u20131"' in page
+    script = """
+        told.old = all('.rx-reader tbody tr').filter((row) => row.textContent.includes('Aaron')).length;
+        await click('[data-key=step-distinct]'); told.rules = text('.rx-aside');
+        told.lane = all('.rx-label').map((one) => one.textContent).filter((one) => one.includes('nothing'));
+    """
+    told = seen(page, script, tmp_path)
+    assert (told["old"], told["lane"]) == (1, ["0 nothing"])
+    # Who takes DO NOTHING changes nothing, so the standard has nothing against it either, as the engine itself.
+    assert "Here both let it pass." in told["rules"]
+    assert engine.run(merge, rehearse=True, duplicates="standard").trace.state == "finished"
+    kept = merge.replace("INTO accounts", "INTO twice")
+    engine.run(f"CREATE TABLE twice AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)")
+    new = "await click('[data-key=step-commit]'); told.new = all('.rx-reader tbody tr').map((row) => row.textContent).filter((row) => row.includes('Aaron'));"
+    assert seen(explorer_page(engine.run(kept).trace), new, tmp_path)["new"] == ["~Aaron1Antiochclause 1 UPDATE"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("UPDATE accounts SET purchases = 0", {"present", "is_distinct", "hash"}),
+        ("DELETE FROM accounts", {"operation", "row_id"}),
+    ],
+)
+def test_statements_without_clauses_have_legends_of_their_own(engine: Engine, statement: str, names: set[str]) -> None:
+    state = explorer_state(engine.run(f"{statement} WHERE purchases > 5", rehearse=True).trace)
+    told = {name: dict(pairs) for name, pairs in state["legends"].items()}
+    assert names <= (told["before"] if "before" in told else told["handed"]).keys()
+    assert "no clause" not in json.dumps(state["legends"])
+    assert "insert_from_update" in told["after"]
+    assert "insert_from_update" not in told["handed"]

@@ -494,7 +494,7 @@ function render({ model, el }) {
   }
 
   // Whole words where there is room for all.
-  const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word}`;
+  const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word.replace("DO NOTHING", "nothing")}`;
 
   function way() {
     const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
@@ -684,7 +684,8 @@ function render({ model, el }) {
   function carried(call) {
     if (hidden() || call.writer === null || call.method !== "store_merged_rows") return null;
     const rows = [...new Set(state.after.rows.filter((row) => row.writer === call.writer).map((row) => row.of))];
-    return rows.length > 0 && h("div", {}, `rows of writer ${call.writer}:`, rows.map((of) =>
+    const page = h("button", { class: "rx-link", "data-key": `call-${call.order}-page`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, "page");
+    return rows.length > 0 && h("div", {}, "with the ", page, ` of writer ${call.writer}, of the rows`, rows.map((of) =>
       h("button", { class: "rx-link", "data-key": `call-${call.order}-${of}`, click: () => { local.focus = '[data-key="tabpanel"]'; choose(of); } }, value(state.rows[of].name))));
   }
 
@@ -713,7 +714,11 @@ function render({ model, el }) {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
       const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
       const rows = state.rows.map((row, of) => ({ of, cells: sides.flatMap((side) => row[side] ?? state.sides[side].map(() => null)) }));
-      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows)];
+      if (state.kind === "MERGE") {
+        channels.push({ number: "", name: "join", right: false, plain: true });
+        rows.forEach(({ of, cells }) => cells.push(state.rows[of].group));
+      }
+      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows, (row) => state.rows[row.of].number ?? "")];
     }
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     const other = base !== state;
@@ -759,7 +764,7 @@ function render({ model, el }) {
   function bothTables() {
     const once = (side, extra) => {
       const seen = new Set();
-      const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : JSON.stringify(row.target) }))
+      const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : row.partner }))
         .filter(({ cells, id }) => cells && !seen.has(id) && seen.add(id));
       return [...rows, ...extra.map(({ cells }) => ({ of: null, cells }))];
     };
@@ -780,7 +785,13 @@ function render({ model, el }) {
     if (done) columns.push({ number: "", name: "why", right: false, plain: true });
     const why = (row) => (!done ? [] : [row.clause >= 0 ? `${clauseName(row.clause)} ${row.fate}` : state.kind === "MERGE" ? "no clause fires" : ""]);
     const rows = [];
+    // A target row that was matched twice is one row: as it was it stands there once, and not beside what a clause has made of it.
+    const acting = new Set(state.rows.filter((row) => done && row.fate !== "none").map((row) => row.partner)), there = new Set();
     state.rows.forEach((row, of) => {
+      if (row.partner !== null && (!done || row.fate === "none")) {
+        if (acting.has(row.partner) || there.has(row.partner)) return;
+        there.add(row.partner);
+      }
       if (!done) { if (row.target) rows.push({ of, cells: row.target }); return; }
       if (row.fate === "DELETE") rows.push({ of, cells: [...(row.target ?? []), ...why(row)], style: "D", sign: "\u2212" });
       else if (row.made) rows.push({ of, cells: [...row.made, ...why(row)], style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });

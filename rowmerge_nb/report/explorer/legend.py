@@ -45,6 +45,8 @@ _HANDED: Final = {
     "rollback": "the handle of the connector's transaction",
 }
 """What calls are called with, whatever the statement is."""
+_OF_DELETE: Final = [["operation", "2 DELETE"], ["row_id", "of the row to delete: by it the store finds the row"]]
+"""What the channels of the page of a DELETE mean, which no processor has made."""
 _TWO_ROWS: Final = (
     "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes none in place. So an UPDATE is two rows: a "
     "DELETE of the old row, by its row id, and an INSERT of the new one."
@@ -110,8 +112,10 @@ def _updated(trace: Trace) -> str:
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
     """Give by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
     pages = trace.pages
-    if pages is None or not pages.transformed:
+    if pages is None:
         return {}
+    if not pages.transformed:
+        return {"after": [*_OF_DELETE, ["insert_from_update", "0 throughout; the sinks do not get it"]], "handed": _OF_DELETE}
     before, after = _before(trace, pages), _after(trace, pages)
     # What MarkDistinct marks, and by what, is not there at the CASE.
     decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
@@ -120,18 +124,31 @@ def legends(trace: Trace) -> dict[str, list[list[str]]]:
 
 
 def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
-    current = pages.layout.era is Era.CURRENT
-    none = "NULL" if current else f"{MINUS}1"
-    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
+    return _of_merge(pages) if trace.kind == "MERGE" else _of_update(pages)
+
+
+def _of_update(pages: PageSample) -> list[list[str]]:
+    """Explain the page of an UPDATE: all of its rows are target rows that its one clause takes."""
+    return [
+        _merge_row(pages),
+        *_old_place(pages),
+        ["row_id", "by which the store finds the row"],
+        ["columns", "the row as it is to be"],
+        ["present", "true: each of these rows is in the target"],
+        ["operation", "3 UPDATE"],
+        ["case_number", "0: there is one clause, the UPDATE"],
+        ["is_distinct", "1: without a join no row comes twice"],
+    ]
+
+
+def _merge_row(pages: PageSample) -> list[str]:
+    channel = pages.layout.before.merge_row
+    return [f"{channel}.0 and so on", f"the fields of one channel, merge_row: channel {channel} is one value of several fields"]
+
+
+def _old_place(pages: PageSample) -> list[list[str]]:
+    """Explain the channels by which old rows are placed."""
     told = []
-    if trace.kind == "MERGE":
-        merge_row = pages.layout.before.merge_row
-        told.append(
-            [
-                f"{merge_row}.0 and so on",
-                f"the fields of one channel, merge_row: channel {merge_row} is one value of several fields",
-            ]
-        )
     if places := _places(pages):
         told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
     if pages.layout.before.hash is not None:
@@ -141,7 +158,17 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
                 "of that, its last digits; 42 of NULL. It does not decide on the writer: the exchange hashes anew what a row holds behind transform_page",
             ]
         )
-    told += [
+    return told
+
+
+def _of_merge(pages: PageSample) -> list[list[str]]:
+    current = pages.layout.era is Era.CURRENT
+    none = "NULL" if current else f"{MINUS}1"
+    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
+    places = _places(pages)
+    return [
+        _merge_row(pages),
+        *_old_place(pages),
         ["row_id", "by which the store finds the target row; NULL without one"],
         [
             "columns",
@@ -168,7 +195,6 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
         ],
         ["unique_id", "the number that the engine gave each target row when it was read; is_distinct is what is left of it here"],
     ]
-    return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct", "unique_id"}]
 
 
 def _after(trace: Trace, pages: PageSample) -> list[list[str]]:

@@ -33,7 +33,7 @@ from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.phrases import Phrase
@@ -51,7 +51,7 @@ MOST_ROWS: Final = 30
 _GROUPS: Final = {
     Join.MATCHED: "matched",
     Join.NOT_MATCHED: "not matched",
-    Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
+    Join.NOT_MATCHED_BY_SOURCE: "only in the target",
     Join.CHOSEN: "chosen by WHERE",
 }
 _ALONE: Final = "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
@@ -101,7 +101,10 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "tables": _tables(trace),
         "legends": legends(trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
-        "rows": [_row(journey, trace, near.get(journey.source_row, "")) for journey in shown]
+        "rows": [
+            {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
+            for journey, partner in zip(shown, _partners(shown, pages), strict=True)
+        ]
         if shown
         else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
@@ -297,7 +300,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
         {
             "number": row.number,
             "label": clause_label(row.number) if row.number >= 0 else row.label,
-            "word": row.word,
+            "word": "DO NOTHING" if row.number >= 0 and row.style == "N" else row.word,
             "style": row.style,
             "text": "\n".join(row.lines),
             "line": row.line,
@@ -370,6 +373,15 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
         "finish": list(finish_station(journey)),
         "made": _values(journey.made),
     }
+
+
+def _partners(shown: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
+    """Number the target rows, so that one that was matched twice is known again; None for a row without one."""
+    numbers: dict[str, int] = {}
+    ids = python_values(pages.row_ids) if pages is not None else ()
+    for journey in shown:
+        row_id = ids[journey.page_row]
+        yield None if row_id is None else numbers.setdefault(repr(row_id), len(numbers))
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
