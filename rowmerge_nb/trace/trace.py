@@ -271,7 +271,7 @@ class MatchPattern:
 
     Args:
         matches: source rows that matched.
-        acting: those for which a clause fired; ``updates`` and ``deletes`` are its parts.
+        acting: those for which a clause fired that changes rows; ``updates`` and ``deletes`` are its parts.
         repeated: one clause, or no clause, took several of them.
         rows: how many target rows are like this.
     """

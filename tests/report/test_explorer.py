@@ -66,6 +66,13 @@ def page(engine: Engine) -> str:
     return explorer_page(trace, variants=variants_of(trace))
 
 
+def legend_of(state: dict[str, Any], key: str) -> list[list[str]]:
+    """Give what stands beneath the page of a step; beneath two pages, of the latter."""
+    names = next(step["legend"] for step in state["steps"] if step["key"] == key)
+    pairs: list[list[str]] = state["legends"][names[-1][1]]
+    return pairs
+
+
 # -- the state ------------------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +372,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     gist, blamed, live = told["ed"]
     assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since target.purchases is NULL."
     assert blamed == 1
-    assert live.startswith("CASE. Row 3 Ed: Clause 1 is unknown")
+    assert live.startswith("row 3 Ed: Clause 1 is unknown")
     title, before, after, station = told["transform"]
     assert title == "Page before and after transform_page"
     # Each row beside what becomes of it: two lines where it is split, and one where it is dropped.
@@ -635,7 +642,7 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
 def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
     def step(key: str, **options: Any) -> dict[str, Any]:
         state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)
-        return next(step for step in state["steps"] if step["key"] == key)
+        return next({**step, "legend": legend_of(state, key)} for step in state["steps"] if step["key"] == key)
 
     split, whole = step("transform"), step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current")
     assert split["says"].endswith(f"7 rows {MINUS} 2 dropped + 2 split = 7.")
@@ -653,7 +660,7 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
     assert ("insert_from_update" in dict(split["legend"]), "insert_from_update" in dict(step("sinks")["legend"])) == (True, False)
     assert "42 of NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
-    assert "the standard's rule decides, since the option" in step("distinct", duplicates="standard")["aside"]
+    assert "The standard's rule decides here, since the option" in step("distinct", duplicates="standard")["aside"]
     assert "Here no target row is matched twice." in step("distinct")["says"]
     evenly = step("exchange", era="current")["says"]
     assert "An INSERT goes to writer hash(address) mod" in evenly
@@ -832,9 +839,8 @@ def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine
     channels = [channel["number"] for channel in state["before"]["channels"]][: state["before"]["decided"]]
     merge_row = trace.pages.layout.before.merge_row if trace.pages is not None else -1
     assert channels[-1] == f"{merge_row}.5"
-    told = {step["key"]: dict(step["legend"]) for step in state["steps"]}
-    assert "is_distinct" not in told["case"]
-    assert "is_distinct" in told["distinct"]
+    assert "is_distinct" not in dict(legend_of(state, "case"))
+    assert "is_distinct" in dict(legend_of(state, "distinct"))
 
 
 @needs_browser
@@ -917,11 +923,11 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["run"] == told["back"]
     assert told["run"][3] == ["paradigm-DELETE_ROW_AND_INSERT_ROW", "era-documents", "duplicates-trino"]
     gone, changed, marks, says, first = told["paradigm"]
-    assert (gone, changed, marks) == (4, 12, ["transform", "exchange", "sinks", "finish", "commit"])
+    assert (gone, changed, marks) == (4, 12, ["distinct", "transform", "exchange", "sinks", "finish", "commit"])
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit. transform_page gives 5 rows, "
-        "in the run 7. What differs is framed there"
+        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and what stands beside distinct. "
+        "transform_page gives 5 rows, in the run 7. What differs is framed there"
     )
     assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
     assert told["headline"].startswith("With these options, not run; the same rows change: ")
@@ -937,7 +943,8 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert "The table would have the same rows as after the run" in told["commit"]
     assert "hash" not in told["era"][0]
     assert told["era"][1] == ["case", "distinct", "transform", "exchange", "sinks", "finish", "commit"]
-    assert told["rule"] == [[], "not runEvery page is as in the run. Back to the run"]
+    says = "not runOther than in the run, and marked \u2260: what stands beside distinct. Every page is as in the run. Back to the run"
+    assert told["rule"] == [["distinct"], says]
     assert (told["asked"], told["loaded"]) == ([], 0)
 
 
@@ -1033,8 +1040,7 @@ def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> Non
 @pytest.mark.parametrize(("era", "decides"), [("documents", True), ("current", False)])
 def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(engine: Engine, era: str, decides: bool) -> None:
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
-    steps = {step["key"]: dict(step["legend"]) for step in state["steps"]}
-    assert ("which says where it goes" in steps["sinks"]["a DELETE"]) == decides
+    assert ("which says where it goes" in dict(legend_of(state, "sinks"))["a DELETE"]) == decides
     assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
 
 
@@ -1083,3 +1089,194 @@ def _applied(old: Any, change: Any) -> Any:
     if kind == "[":
         return [_applied(old[at] if at < len(old) else None, parts.get(str(at))) for at in range(more)]
     return {name: _applied(old.get(name), parts.get(name)) for name in {*old, *parts} if name not in more}
+
+
+@pytest.fixture(scope="module")
+def explored(engine: Engine) -> dict[str, Any]:
+    engine.run(
+        "CREATE TABLE arrivals AS SELECT * FROM (VALUES ('Aaron', 6), ('Bill ', 9), ('Zoe', 1), (NULL, 1)) AS v (name, more)"
+    )
+    engine.run(
+        "CREATE TABLE visits WITH (partitioned_by = ARRAY['town']) AS SELECT * FROM (VALUES ('Aaron', 5, 'Antioch'), ('Bill', 7, 'Buena')) AS v (name, number, town)"
+    )
+    trace = engine.run("""MERGE INTO visits v USING arrivals a ON v.name = a.name
+        WHEN MATCHED AND a.more > 8 THEN DELETE WHEN MATCHED AND a.more > 5 THEN UPDATE SET number = a.more, town = 'Devon'
+        WHEN NOT MATCHED AND a.more > 2 THEN INSERT VALUES (a.name, a.more, 'Buena')""").trace
+    return {
+        **(state := explorer_state(trace)),
+        "otherwise": otherwise(state, variants_of(trace)),
+        "page": explorer_page(trace, variants=variants_of(trace)),
+    }
+
+
+@needs_browser
+def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(explored: dict[str, Any], tmp_path: Path) -> None:
+    state = explored
+    assert state["tables"] == {"source": "arrivals a", "target": "visits v"}
+    minus = [row["cells"] for row in state["before"]["rows"] if f"{MINUS}1" in row["cells"]]
+    assert minus
+    assert not any("-1" in row["cells"] for row in state["before"]["rows"])
+    assert f"3 UPDATE, {MINUS}1 no clause" in dict(state["legends"]["before"])["operation"]
+    assert {"hash", "present", "is_distinct"} <= dict(state["legends"]["before"]).keys()
+    told = seen(
+        state["page"],
+        """
+        told.lanes = all('.rx-label').map((one) => one.textContent).slice(0, 2);
+        await click('[data-key=step-transform]'); told.legend = all('.rx-which, .rx-legend dt').map((one) => one.textContent);
+        await click('[data-key="row-3"]'); told.doubled = all('.rx-gist').map((one) => one.textContent).join(' ').split('has no partner').length - 1;
+        await click('[data-key=tab-calls]'); told.ran = text('[role=tabpanel]');
+        await click('[data-key=step-commit]'); told.committed = text('.rx-says');
+        told.ways = [];
+        for (const paradigm of ['CHANGE_ONLY_UPDATED_COLUMNS', 'DELETE_ROW_AND_INSERT_ROW']) for (const rule of ['trino', 'standard']) {
+          await click(`[data-key=paradigm-${paradigm}]`); await click(`[data-key=duplicates-${rule}]`); await click('[data-key=step-distinct]');
+          told.ways.push({ paradigm, rule, marked: Boolean(one('.rx-now .rx-differs')), aside: text('.rx-aside'), examples: all('.rx-examples tbody tr').map((row) => row.children[1].textContent.split(':')[0]), calls: text('[role=tabpanel]'), other: text('.rx-other') });
+        }
+        """,
+        tmp_path,
+    )
+    assert told["lanes"] == ["visits v", "arrivals a"]
+    assert told["legend"].index("After") > told["legend"].index("present") > told["legend"].index("Before")
+    assert told["doubled"] == 1
+    version = re.search(r"gives version (\d+)", told["ran"])
+    assert version is not None
+    assert f"as version {version[1]} of the table" in told["committed"]
+    for way in told["ways"]:
+        own = (way["paradigm"], way["rule"]) == ("DELETE_ROW_AND_INSERT_ROW", "trino")
+        in_place = way["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
+        assert way["marked"] == way["aside"].startswith("\u2260") == (not own)
+        assert way["examples"] == ["fails", "fails" if in_place else "runs", "runs", "fails"]
+        assert ("fail all the same" in way["aside"]) == in_place
+        assert ("The standard's rule decides here" in way["aside"]) == (way["rule"] == "standard")
+        assert "pass in Trino alone" not in way["aside"]
+        if not own:
+            assert "In this run" not in way["aside"]
+            assert "gives version" not in way["calls"]
+            assert "which version it would give, only a run can tell" in way["calls"]
+
+
+NAMELESS = """
+    const named = (one) => Boolean((one.getAttribute('aria-label') || one.closest('label')?.textContent || one.getAttribute('title') || one.textContent || '').trim());
+    const nameless = () => all('.rx button, .rx select, .rx input, .rx textarea, .rx summary, .rx [tabindex="0"], .rx [role], .rx table:not(.rx-turned), .rx ol, .rx th')
+      .filter((one) => one.getAttribute('role') !== 'presentation' && one.getAttribute('role') !== 'status' && !named(one)).map((one) => one.outerHTML.slice(0, 120));
+"""
+
+
+@needs_browser
+def test_nothing_is_without_a_name_and_choices_are_heard_once(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        NAMELESS
+        + """
+        told.nameless = []; told.heard = [];
+        const hear = () => { told.heard.push(text('.rx-live')); };
+        hear();
+        for (const step of all('.rx-steps button').map((one) => one.dataset.key)) for (const tab of ['clauses', 'writers', 'calls', 'row']) {
+          await click(`[data-key="${step}"]`); await click(`[data-key=tab-${tab}]`); told.nameless.push(...nameless());
+        }
+        await click('[data-key=whatif]'); told.nameless.push(...nameless());
+        await click('[data-key=step-case]'); hear();
+        await press('ArrowDown', '[data-key=row-0]'); hear();
+        await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]'); hear();
+        await click('[data-key=duplicates-standard]'); hear();
+        await click('[data-key=if-back]'); hear();
+        told.drawn = all('.rx svg [aria-hidden=true] rect').length === all('.rx svg rect').length;
+        await click('[data-key=to-moment]'); told.led = document.activeElement.className;
+        await click('[data-key=predict]'); told.nameless.push(...nameless());
+        told.guess = document.activeElement.getAttribute('aria-label'); hear();
+        await press('Escape'); told.left = [all('select').length, document.activeElement.dataset.key];
+        """,
+        tmp_path,
+    )
+    assert told["nameless"] == []
+    first, step, row, paradigm, rule, back, guess = told["heard"]
+    assert first == ""
+    assert step.startswith("CASE. Tries the WHEN clauses")
+    assert row.startswith("row 1 Bill: Clause 0 fires")
+    assert paradigm.startswith("not run: CHANGE_ONLY_UPDATED_COLUMNS, pages of era documents")
+    assert "repeated matches by the rule standard" in rule
+    assert back == "As it ran."
+    assert guess.startswith("Choose for every row")
+    assert told["drawn"]
+    assert "rx-moment" in told["led"]
+    assert told["guess"] == "what becomes of row 0 Aaron"
+    assert told["left"] == [0, "predict"]
+
+
+@needs_browser
+def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(explored: dict[str, Any], tmp_path: Path) -> None:
+    told = seen(
+        explored["page"],
+        """
+        await click('[data-key=step-distinct]'); await click('[data-key=to-moment]');
+        told.cut = all('.rx-moment .rm-scroll').filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+        const inside = (one) => one.getBoundingClientRect().bottom > 0 && one.getBoundingClientRect().top < window.innerHeight;
+        told.sight = [inside(one('.rx-moment h4')), inside(one('[data-key=step-transform]'))];
+        const top = (selector) => one(selector).getBoundingClientRect().top;
+        told.order = top('.rx-panel') < top('.rx-moment') && top('.rx-moment') < top('.rx-way');
+        """,
+        tmp_path,
+        width=620,
+    )
+    assert told == {"cut": 0, "sight": [True, True], "order": True}
+
+
+@needs_browser
+def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(engine: Engine, tmp_path: Path) -> None:
+    rehearsed = engine.run(MERGE, rehearse=True).trace
+    told = seen(
+        explorer_page(rehearsed, variants=variants_of(rehearsed)),
+        """
+        told.run = text('.rm-out');
+        await click('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]'); await click('[data-key=step-commit]');
+        told.other = [text('.rm-out'), text('.rx-says'), text('.rx-moment h4')];
+        """,
+        tmp_path,
+    )
+    assert told["run"].startswith("rehearsal, rolled back: ")
+    head, says, title = told["other"]
+    assert "rolled back" not in head
+    assert says == "Not run. As the run was a rehearsal, all of it would be rolled back."
+    assert title.endswith("What would be rolled back")
+    idle = engine.run(MERGE.split("WHEN", maxsplit=1)[0] + "WHEN MATCHED AND s.purchases > 100 THEN DELETE", rehearse=True).trace
+    assert seen(explorer_page(idle), "await click('[data-key=tab-writers]'); told.said = text('[role=tabpanel]');", tmp_path) == {
+        "said": "No row is left behind transform_page, so no writer has one."
+    }
+
+
+@needs_browser
+def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(engine: Engine, tmp_path: Path) -> None:
+    merge = """MERGE INTO accounts t USING (VALUES ('Aaron', 'x'), ('Aaron', 'y'), ('Bill', 'z')) s (customer, what) ON t.customer = s.customer
+        WHEN MATCHED AND s.what = 'x' THEN DO NOTHING WHEN MATCHED AND s.what = 'y' THEN UPDATE SET purchases = 1"""
+    trace = engine.run(merge, rehearse=True).trace
+    page = explorer_page(trace)
+    assert 'data-clause="clauses 0\u20131"' in page
+    script = """
+        told.old = all('.rx-reader tbody tr').filter((row) => row.textContent.includes('Aaron')).length;
+        await click('[data-key=step-distinct]'); told.rules = text('.rx-aside');
+        told.lane = all('.rx-label').map((one) => one.textContent).filter((one) => one.includes('nothing'));
+    """
+    told = seen(page, script, tmp_path)
+    assert (told["old"], told["lane"]) == (1, ["0 nothing"])
+    # Who takes DO NOTHING changes nothing, so the standard has nothing against it either, as the engine itself.
+    assert "Here both let it pass." in told["rules"]
+    assert engine.run(merge, rehearse=True, duplicates="standard").trace.state == "finished"
+    kept = merge.replace("INTO accounts", "INTO twice")
+    engine.run(f"CREATE TABLE twice AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)")
+    new = "await click('[data-key=step-commit]'); told.new = all('.rx-reader tbody tr').map((row) => row.textContent).filter((row) => row.includes('Aaron'));"
+    assert seen(explorer_page(engine.run(kept).trace), new, tmp_path)["new"] == ["~Aaron1Antiochclause 1 UPDATE"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("UPDATE accounts SET purchases = 0", {"present", "is_distinct", "hash"}),
+        ("DELETE FROM accounts", {"operation", "row_id"}),
+    ],
+)
+def test_statements_without_clauses_have_legends_of_their_own(engine: Engine, statement: str, names: set[str]) -> None:
+    state = explorer_state(engine.run(f"{statement} WHERE purchases > 5", rehearse=True).trace)
+    told = {name: dict(pairs) for name, pairs in state["legends"].items()}
+    assert names <= (told["before"] if "before" in told else told["handed"]).keys()
+    assert "no clause" not in json.dumps(state["legends"])
+    assert "insert_from_update" in told["after"]
+    assert "insert_from_update" not in told["handed"]

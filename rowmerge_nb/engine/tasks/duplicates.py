@@ -160,7 +160,7 @@ class DuplicateRule:
 
 
 def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
-    """Count the target rows with more than one match by the way in which they were matched.
+    """Count the target rows with more than one match by the way in which they were matched; who takes a DO NOTHING clause does not act.
 
     Args:
         unique_id: int64, NULL where no target row was matched.
@@ -184,7 +184,12 @@ def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collecti
     again = np.concatenate([[False], same & (cases[1:] == cases[:-1])])
     columns = [
         np.minimum(np.add.reduceat(flags.astype(np.int64), starts), SEVERAL)
-        for flags in (np.ones(len(ids), bool), cases != NO_CLAUSE, np.isin(cases, list(updates)), np.isin(cases, list(deletes)))
+        for flags in (
+            np.ones(len(ids), bool),
+            np.isin(cases, [*updates, *deletes]),
+            np.isin(cases, list(updates)),
+            np.isin(cases, list(deletes)),
+        )
     ]
     columns.append((np.add.reduceat(again.astype(np.int64), starts) > 0).astype(np.int64))
     found, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)

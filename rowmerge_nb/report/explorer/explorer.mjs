@@ -20,7 +20,7 @@ const OPTIONS_OF = { MERGE: OPTIONS, UPDATE: ["paradigm", "era"], DELETE: ["era"
 const MARKS = { D: "a DELETE fires", U: "an UPDATE fires", I: "an INSERT fires", "\u00b7": "fires and does nothing", f: "false", "?": "unknown", x: "not true", e: "an error", "\u2013": "about other rows" };
 // At these steps the same rows are in other hands.
 const HANDS = { exchange: "Rows and their writers", sinks: "What the sinks get", finish: "What the fragments name", commit: "What was committed", rollback: "What was rolled back" };
-const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed" };
+const WOULD = { sinks: "What the sinks would get", finish: "What the fragments would name", commit: "What would be committed", rollback: "What would be rolled back" };
 const KEYS = "Keys, after a click in here: \u2190 \u2192 step, \u2191 \u2193 row, Home and End the first and the last of either, 0\u20139 rows of a clause, Esc marks none, p play and pause";
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
@@ -45,7 +45,7 @@ const styleOf = (fate) => ({ INSERT: "I", UPDATE: "U", DELETE: "D" })[fate] ?? "
 function value(text) {
   if (text === null) return h("i", {}, "NULL");
   const [, before, inner, after] = /^( *)(.*?)( *)$/s.exec(text);
-  const blank = (some) => some && h("span", { class: "rx-blank", "aria-label": "blank" }, "\u2423".repeat(some.length));
+  const blank = (some) => some && h("span", { class: "rx-blank", role: "img", "aria-label": some.length > 1 ? `${some.length} blanks` : "blank" }, "\u2423".repeat(some.length));
   return [blank(before), inner, blank(after)];
 }
 const listed = (values) => values.map((one, index) => [index ? ", " : "", one === null ? "NULL" : value(one)]);
@@ -100,7 +100,8 @@ function render({ model, el }) {
   const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
-  const live = h("div", { class: "rx-live", "aria-live": "polite" });
+  const live = h("div", { class: "rx-live", role: "status" });
+  let heard = null;
   box.append(body, live);
   el.replaceChildren(box);
 
@@ -167,25 +168,43 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : [state.tag && h("b", {}, state.tag), runs(state.outcome)]),
       h("p", { class: "rm-meta" }, runs(state.meta)),
       !hidden() && switches(),
       h("div", { class: "rx-controls" },
         h("button", { "data-key": "play", click: play, disabled: hidden(), "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
         h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: hidden() || at() === 0, "aria-label": "step back" }, "\u2039"),
         h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: hidden() || at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
-        h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
+        h("ol", { class: "rx-steps", "aria-label": "Steps" }, state.steps.map(({ key, name }, index) =>
           h("li", { class: state.failed && index === steps.length - 1 ? "rx-failed" : index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
             h("button", { "data-key": `step-${key}`, disabled: hidden(), click: () => goTo(index), "aria-current": index === at() ? "step" : null },
               name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
         state.kind === "MERGE" && !state.failed && predictButton(),
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
-      h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
-      !hidden() && step.aside && h("p", { class: "rx-aside" }, step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+      h("div", { class: "rx-saying" }, h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
+        !hidden() && h("button", { class: "rx-link", "data-key": "to-moment", click: toMoment }, "Its page \u2193")),
+      !hidden() && step.aside && h("p", { class: "rx-aside" }, differsBeside(step) && h("b", {}, "\u2260 "), step.aside, step.key === "distinct" && options("duplicates").length > 1 && state.options.duplicates === ran("duplicates") && ` The switch \u201c${OPTION_WORDS.duplicates[0]}\u201d above has the other rule decide.`),
+      !hidden() && step.examples.length > 0 && examples(step.examples),
       at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
+  }
+
+  // The page stands below all that is chosen by; the steps stay in sight there.
+  function toMoment() {
+    const page = box.querySelector(".rx-moment");
+    page.scrollIntoView({ block: "start" });
+    page.focus({ preventScroll: true });
+  }
+
+  // Another rule stands there than beside the same step of the run.
+  const differsBeside = (step) => base !== state && base.steps.some((one) => one.key === step.key && one.aside !== step.aside);
+
+  function examples(rows) {
+    return h("div", { class: "rx-examples" }, scroll("Trino and the SQL standard", h("table", { class: "rm-t" },
+      h("thead", {}, h("tr", {}, ["if a target row were matched by", "Trino", "the SQL standard"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text) => h("td", { class: "rm-w" }, text))))))));
   }
 
   // What the connector's code has raised: the call, the line with its neighbours, what the call was given.
@@ -360,7 +379,7 @@ function render({ model, el }) {
     const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.before.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
     if (state.untouched !== null) note.push(`${state.untouched} of the target not ${state.kind === "MERGE" ? "joined" : "chosen"}`);
     return h("section", { class: "rx-rows" },
-      h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
+      h("h4", {}, "Rows ", h("small", {}, state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
       local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
       state.rows.length > 0 && rowHead(),
@@ -372,7 +391,7 @@ function render({ model, el }) {
               h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))))),
       !hidden() && state.others.length > 0 && [
         h("div", { class: "rx-group" }, `target rows ${state.apart}`),
-        h("ul", { class: "rx-others" }, state.others.map(alone)),
+        h("ul", { class: "rx-others", "aria-label": `target rows ${state.apart}` }, state.others.map(alone)),
       ],
       state.rows[0]?.marks.length > 0 && !hidden() &&
         h("p", { class: "rm-p rx-signs" }, "Clauses by their numbers: ", signs()));
@@ -381,18 +400,20 @@ function render({ model, el }) {
   // A row that no clause looks at opens to its reasons.
   function alone({ cells, why, near }, index) {
     return h("li", {}, h("details", { open: local.opened.has(index), toggle: (event) => { local.opened[event.target.open ? "add" : "delete"](index); } },
-      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "t (", listed(cells), ")")),
+      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "(", listed(cells), ")")),
       h("p", { class: "rm-p" }, why, near && ` ${near}`)));
   }
 
+  const tableName = (side) => state.tables[side] && [" ", h("code", {}, state.tables[side])];
+
   // What stands in the columns below: the clauses by their numbers, and the columns of both sides.
   function rowHead() {
-    const names = (side, letter) => state.sides[side].length > 0 && [h("b", {}, `${letter} `), "(", state.sides[side].map(({ name }, index) => [index ? ", " : "", name]), ") "];
+    const names = (side) => state.sides[side].length > 0 && h("span", {}, h("b", {}, side), tableName(side), " (", state.sides[side].map(({ name }, index) => [index ? ", " : "", name]), ")");
     const numbers = state.clauses.filter((clause) => clause.number >= 0).map((clause) => clause.number);
     const marks = !hidden() && state.rows[0].marks.length === numbers.length && numbers.length > 0;
     return h("div", { class: "rx-head" }, h("span", {}, "row"), h("span", {}, state.sides.source[0]?.name ?? state.sides.target[0]?.name ?? ""),
       h("span", marks ? { class: "rx-strip" } : {}, marks && numbers.map((number) => h("span", { title: clauseName(number) }, number))), h("span", {}, !hidden() && "becomes"),
-      h("span", { class: "rx-values" }, names("source", "s"), names("target", "t")));
+      h("span", { class: "rx-values" }, names("source"), names("target")));
   }
 
   // Those that occur.
@@ -403,6 +424,7 @@ function render({ model, el }) {
     return known.map((one, index) => [index ? ", " : "", one]);
   }
 
+  const rowName = (row) => `row ${row.number ?? ""} ${row.name ?? "NULL"}`.replace("  ", " ");
   const signOf = (text) => MARKS[text] ?? "not reached";
   const marked = () => (!hidden() && local.tab === "clauses" && Number.isInteger(model.get("clause")) ? model.get("clause") : null);
   const clauseName = (number) => state.clauses.find((one) => one.number === number)?.label ?? number;
@@ -419,17 +441,17 @@ function render({ model, el }) {
       h("span", { class: "rx-number" }, row.number ?? ""),
       h("span", { class: "rx-name" }, value(row.name)),
       hidden()
-        ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${row.name ?? "NULL"}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
+        ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${rowName(row)}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
             h("option", { value: "", selected: !picks[index], disabled: true }, "choose"),
             FATES.map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
         : [
-            h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text, , reason], at) => `clause ${at}: ${reason || signOf(text)}`).join("; ") }, row.marks.map(([text, style, reason]) =>
+            h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text], at) => `clause ${at}: ${signOf(text)}`).join(", ") }, row.marks.map(([text, style, reason]) =>
               h("span", { class: text === "?" ? "rx-unknown" : `rm-${style}`, title: reason }, text))),
             badge(row.style, row.fate),
           ],
       h("span", { class: "rx-values" },
-        row.source && [h("b", {}, "s "), "(", listed(row.source), ") "], row.target && [h("b", {}, "t "), "(", listed(row.target), ")"],
-        barred(row) && h("span", { class: "rx-unknown" }, "ON ?"),
+        ["source", "target"].filter((side) => row[side]).map((side) => h("span", {}, h("b", {}, `${side} `), "(", listed(row[side]), ")",
+          side === "source" && barred(row) && [" ", h("i", { class: "rx-unknown" }, "ON ?")])),
         right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)));
   }
 
@@ -445,12 +467,12 @@ function render({ model, el }) {
     const all = state.rows.map((_, index) => index);
     const where = (test) => all.filter((index) => test(state.rows[index]));
     if (state.kind === "MERGE") {
-      found.push({ key: "read", title: "", lanes: [lane("t", state.target, where((row) => row.target)), lane("s", "source", where((row) => row.source))] });
+      found.push({ key: "read", title: "", lanes: [lane("t", state.tables.target, where((row) => row.target)), lane("s", state.tables.source || "source", where((row) => row.source))] });
       found.push({ key: "join", title: "join", lanes: [...new Set(state.rows.map((row) => row.group))].map((group) => lane(group, group, where((row) => row.group === group))) });
       found.push({ key: "case", title: "CASE", lanes: state.clauses.map((clause) =>
         lane(clause.number, clause.number < 0 ? "none" : clauseLane(clause), where((row) => row.clause === clause.number), clause.style)) });
     } else {
-      found.push({ key: "read", title: "", lanes: [lane("t", `${state.target}, WHERE is true`, all)] });
+      found.push({ key: "read", title: "", lanes: [lane("t", `${state.tables.target}, WHERE is true`, all)] });
     }
     if (steps.includes("transform")) {
       // In the order of the clauses' lanes, so that threads go straight down where they can.
@@ -472,7 +494,7 @@ function render({ model, el }) {
   }
 
   // Whole words where there is room for all.
-  const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word}`;
+  const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word.replace("DO NOTHING", "nothing")}`;
 
   function way() {
     const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
@@ -513,7 +535,7 @@ function render({ model, el }) {
       class: `rx-thread rx-${style}${ahead ? " rx-ahead" : ""}${row === current ? " rx-chosen" : ""}`,
       click: () => pick(row),
     });
-    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` },
+    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` }, g("g", { "aria-hidden": "true" },
       threads.filter((one) => one.row !== current).map(path), threads.filter((one) => one.row === current).map(path),
       list.map((station, index) => {
         const each = width / station.lanes.length;
@@ -524,7 +546,7 @@ function render({ model, el }) {
             cut(station.title && number === 0 && station.lanes.length === 1 ? `${station.title}: ${lane.label}` : lane.label, each)),
         ]));
       }),
-      tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) })));
+      tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) }))));
     return h("section", { class: "rx-way" }, h("h4", {}, "Way"), drawing);
   }
 
@@ -559,7 +581,7 @@ function render({ model, el }) {
       h("p", { class: "rx-who" }, h("b", {}, value(row.name)), " ", badge(row.style, row.fate)),
       h("p", { class: "rx-gist" }, row.gist),
       // Why it has no partner is asked at any step; at the join it stands there.
-      state.kind === "MERGE" && !row.target && steps[at()] !== "join" && h("p", { class: "rx-gist" }, row.reasons[0] ?? "", row.near && ` ${row.near}`),
+      state.kind === "MERGE" && !row.target && steps[at()] !== "join" && h("p", { class: "rx-gist" }, row.gist.includes(row.reasons[0]) ? "" : row.reasons[0] ?? "", row.near && ` ${row.near}`),
       station("read", !steps.includes("join") ? "WHERE is true" : row.target ? (row.source ? "both sides" : "the target alone") : "the source alone",
         sides(row), !steps.includes("join") && row.verdicts.map(verdictView)),
       station("join", barred(row) ? `${row.group}: ON is unknown` : row.group,
@@ -580,7 +602,7 @@ function render({ model, el }) {
   // A row of a page that is wider than the panel: a channel a line.
   function turned(channels, rows) {
     return h("table", { class: "rm-t rx-turned" },
-      h("thead", {}, h("tr", {}, h("th", {}, ""), rows.map((row) => h("th", { scope: "col" }, badge(row.style, row.letter))))),
+      h("thead", {}, h("tr", {}, h("td", {}), rows.map((row) => h("th", { scope: "col" }, badge(row.style, row.letter))))),
       h("tbody", {}, channels.map((channel, index) => h("tr", {}, h("th", { scope: "row" }, h("small", {}, channel.number), " ", channel.name), rows.map((row) => h("td", {}, value(row.cells[index])))))));
   }
 
@@ -640,9 +662,10 @@ function render({ model, el }) {
   }
 
   function writersPanel() {
-    const said = state.writers.some((writer) => writer.fragments) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
+    const said = state.writers.some((writer) => writer.stored) && h("p", { class: "rm-p" }, "A fragment names what a sink has stored; the table has it once finish_merge and commit have made it a part.");
+    if (!state.writers.length) return h("p", { class: "rm-p" }, state.failed ? "What writers had by then is not known: they tell of it at their end, and the statement came to none." : "No row is left behind transform_page, so no writer has one.");
     return [said, state.writers.map((writer) => h("div", { class: "rx-verdict" },
-      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}${writer.fragments === null ? "" : `; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`}`),
+      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${[writer.rows, writer.stored].filter(Boolean).join("; ")}`),
       writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
       writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)))];
   }
@@ -651,7 +674,7 @@ function render({ model, el }) {
     const untold = state.no_calls && h("p", { class: "rm-p" }, h("span", { class: "rx-tag" }, "not run"), state.no_calls);
     if (!state.calls.length) return untold;
     return [untold, scroll("Calls", h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, ["", "call"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["#", "call"].map((name) => h("th", { scope: "col", "aria-label": name === "#" ? "number" : null }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
         h("td", { class: "rm-r rm-mut" }, call.order),
         h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.given && h("div", {}, h("small", { class: "rm-mut" }, "with "), call.given), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
@@ -661,7 +684,8 @@ function render({ model, el }) {
   function carried(call) {
     if (hidden() || call.writer === null || call.method !== "store_merged_rows") return null;
     const rows = [...new Set(state.after.rows.filter((row) => row.writer === call.writer).map((row) => row.of))];
-    return rows.length > 0 && h("div", {}, `rows of writer ${call.writer}:`, rows.map((of) =>
+    const page = h("button", { class: "rx-link", "data-key": `call-${call.order}-page`, click: () => { local.focus = '[data-key="tabpanel"]'; open("writers"); } }, "page");
+    return rows.length > 0 && h("div", {}, "with the ", page, ` of writer ${call.writer}, of the rows`, rows.map((of) =>
       h("button", { class: "rx-link", "data-key": `call-${call.order}-${of}`, click: () => { local.focus = '[data-key="tabpanel"]'; choose(of); } }, value(state.rows[of].name))));
   }
 
@@ -669,28 +693,32 @@ function render({ model, el }) {
 
   const scroll = (label, content) => h("div", { class: "rm-scroll", tabindex: 0, role: "region", "aria-label": label, "data-key": `scroll-${label}` }, content);
 
-  // Where two pages stand side by side, a long name takes several lines.
-  const broken = (name) => name.split("_").map((part, index) => [index > 0 && ["_", h("br")], part]);
+  // Where there is little room, a long name takes several lines.
+  const broken = (name) => name.split("_").map((part, index) => [index > 0 && ["_", h("br", { class: "rx-break" })], part]);
 
-  function table(name, channels, rows, lead, named = (one) => one) {
-    return scroll(name, h("table", { class: "rm-t" },
-      h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
-        h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), named(channel.name))))),
+  function table(name, channels, rows, lead) {
+    return scroll(name, h("table", { class: "rm-t", "aria-label": name },
+      h("thead", {}, h("tr", {}, lead && h("th", { scope: "col", "aria-label": "row" }, ""), channels.map((channel) =>
+        h("th", { scope: "col", class: channel.right ? "rm-r" : "", "aria-label": `${channel.number} ${channel.name}`.trim() }, h("small", {}, channel.number), h("br"), broken(channel.name))))),
       h("tbody", {}, rows.map((row) => h("tr", {
-        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}${row.room ? " rx-room" : ""}${row.dropped ? " rx-dropped" : ""}`, click: () => row.of !== null && choose(row.of),
+        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}${row.gone ? " rx-gone" : ""}${row.room ? " rx-room" : ""}${row.dropped ? " rx-dropped" : ""}`, "aria-hidden": row.room ? "true" : null, click: () => row.of !== null && choose(row.of),
       }, lead && h("td", { class: "rm-mut" }, row.gone ? "run" : lead(row)), row.cells.map((one, index) => h("td", { class: `${channels[index]?.right ? "rm-r" : ""}${channels[index]?.plain ? "rx-plain" : ""}${row.changed?.[index] ? " rx-changed" : ""}` }, value(one))))))));
   }
 
   function moment() {
     const key = steps[at()];
     if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement is known.")];
-    const name = (row) => [state.rows[row.of].number ?? "", " ", value(state.rows[row.of].name)];
+    const name = (row) => [`${state.rows[row.of].number ?? ""} `, value(state.rows[row.of].name)];
     if (!hidden() && key === "read" && state.kind === "MERGE" && !state.failed) return ["Both tables", bothTables()];
     if (hidden() || key === "read" || key === "join") {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
       const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
       const rows = state.rows.map((row, of) => ({ of, cells: sides.flatMap((side) => row[side] ?? state.sides[side].map(() => null)) }));
-      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows)];
+      if (state.kind === "MERGE") {
+        channels.push({ number: "", name: "join", right: false, plain: true });
+        rows.forEach(({ of, cells }) => cells.push(state.rows[of].group));
+      }
+      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows, (row) => state.rows[row.of].number ?? "")];
     }
     if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     const other = base !== state;
@@ -706,7 +734,8 @@ function render({ model, el }) {
     if (key === "transform") return ["Page before and after transform_page", bothPages(before, rows, name)];
     // The sinks do not get what the engine keeps to count by.
     const handed = stepOf("sinks") <= at() ? state.after.handed : state.after.channels.length;
-    const title = (notRun() ? WOULD[key] : null) ?? HANDS[key === "commit" ? state.steps[at()].name : key] ?? "Rows on their way to the store";
+    const hands = key === "commit" ? state.steps[at()].name : key;
+    const title = (notRun() ? WOULD[hands] : null) ?? HANDS[hands] ?? "Rows on their way to the store";
     return [title, table("Page at this moment", state.after.channels.slice(0, handed), rows.map((row) => ({ ...row, cells: row.cells.slice(0, handed) })), lead)];
   }
 
@@ -724,7 +753,7 @@ function render({ model, el }) {
       }
     }
     const tied = (row) => [h("span", { class: "rx-tie", "aria-hidden": "true" }, ties.get(row)), " ", h("span", { class: "rx-again" }, name(row))];
-    const side = (title, label, channels, rows, lead) => h("div", {}, h("h5", {}, title), table(label, channels, rows, lead, broken));
+    const side = (title, label, channels, rows, lead) => h("div", {}, h("h5", {}, title), table(label, channels, rows, lead));
     const [was, is] = [before, after].map((rows) => rows.filter((row) => !row.gone).length);
     return h("div", { class: "rx-pages" },
       side(`before: ${was} row${was === 1 ? "" : "s"}`, "Page before transform_page", state.before.channels, lines[0], (row) => (row.room ? "\u00a0" : name(row))),
@@ -735,17 +764,20 @@ function render({ model, el }) {
   function bothTables() {
     const once = (side, extra) => {
       const seen = new Set();
-      const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : JSON.stringify(row.target) }))
+      const rows = state.rows.map((row, of) => ({ of, cells: row[side], id: side === "source" ? row.number ?? of : row.partner }))
         .filter(({ cells, id }) => cells && !seen.has(id) && seen.add(id));
       return [...rows, ...extra.map(({ cells }) => ({ of: null, cells }))];
     };
     const shown = (side, extra) => state.sides[side].length > 0 &&
-      h("div", {}, h("h5", {}, side), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
+      h("div", {}, h("h5", {}, side, tableName(side)), table(`Rows of the ${side}`, state.sides[side].map(({ name, right }) => ({ number: "", name, right })), once(side, extra)));
     return h("div", { class: "rx-both" }, shown("source", []), shown("target", state.others));
   }
 
   const legend = () => !hidden() && state.steps[at()].legend?.length > 0 &&
-    h("dl", { class: "rx-legend" }, state.steps[at()].legend.map(([name, says]) => h("div", {}, h("dt", {}, name), " ", h("dd", {}, says))));
+    state.steps[at()].legend.map(([page, name]) => state.legends[name] && [
+      page && h("h5", { class: "rx-which" }, page),
+      h("dl", { class: "rx-legend" }, state.legends[name].map(([name, says]) => h("div", {}, h("dt", {}, name), " ", h("dd", {}, says)))),
+    ]);
 
   function reader() {
     const done = steps[at()] === "commit" && !hidden() && lasts();
@@ -753,7 +785,13 @@ function render({ model, el }) {
     if (done) columns.push({ number: "", name: "why", right: false, plain: true });
     const why = (row) => (!done ? [] : [row.clause >= 0 ? `${clauseName(row.clause)} ${row.fate}` : state.kind === "MERGE" ? "no clause fires" : ""]);
     const rows = [];
+    // A target row that was matched twice is one row: as it was it stands there once, and not beside what a clause has made of it.
+    const acting = new Set(state.rows.filter((row) => done && row.fate !== "none").map((row) => row.partner)), there = new Set();
     state.rows.forEach((row, of) => {
+      if (row.partner !== null && (!done || row.fate === "none")) {
+        if (acting.has(row.partner) || there.has(row.partner)) return;
+        there.add(row.partner);
+      }
       if (!done) { if (row.target) rows.push({ of, cells: row.target }); return; }
       if (row.fate === "DELETE") rows.push({ of, cells: [...(row.target ?? []), ...why(row)], style: "D", sign: "\u2212" });
       else if (row.made) rows.push({ of, cells: [...row.made, ...why(row)], style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
@@ -761,7 +799,7 @@ function render({ model, el }) {
     });
     for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
-    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
+    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees ", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
       state.sample ? h("p", { class: "rm-p" }, "Of the table these rows alone: the others are not in the trace.") :
@@ -780,7 +818,10 @@ function render({ model, el }) {
   // What had the focus may be gone, or of no use now: it goes to what came in its place, never back to the top of the page.
   function refocus(was) {
     const wanted = [local.focus, was, '.rx-now button:not(:disabled)', '[data-key="tabpanel"]'];
-    wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled)?.focus({ preventScroll: true });
+    const found = wanted.map((one) => one && box.querySelector(one)).find((one) => one && !one.disabled);
+    found?.focus({ preventScroll: true });
+    // Where the focus was led, it is to be seen.
+    if (local.focus) found?.scrollIntoView({ block: "nearest" });
   }
 
   function draw() {
@@ -790,17 +831,34 @@ function render({ model, el }) {
     body.replaceChildren(
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
-      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}` }, h("h4", {}, "At this moment", h("small", {}, title)), page, legend()), reader()),
+      h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}`, "data-key": "moment", tabindex: -1, "aria-label": "At this moment" }, h("h4", {}, "At this moment ", h("small", {}, title)), page, legend()), reader()),
       h("p", { class: "rm-meta rx-keys" }, KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
     local.focus = null;
-    const row = state.rows[chosen()];
-    live.textContent = `${state.steps[at()].name}. ${hidden() || !row ? "" : `Row ${row.number ?? ""} ${row.name ?? "NULL"}: ${row.gist}`}`;
+    announce();
+  }
+
+  // What a choice has changed is said to those who do not see it, and nothing else again.
+  function announce() {
+    const step = state.steps[at()], row = hidden() ? null : state.rows[chosen()];
+    const told = {
+      way: hidden() ? "Choose for every row what becomes of it, then reveal." : state.trial ? `${state.trial.tag}: ${state.meta.map(([text]) => text).join("")} ${state.trial.says}` : "As it ran.",
+      score: local.predict === "shown" && model.get("score") !== null ? `${model.get("score")} of ${state.rows.length} right.` : "",
+      step: hidden() ? "" : `${step.name}. ${step.says}`,
+      row: row ? `${rowName(row)}: ${row.gist}` : "",
+      clause: marked() === null ? "" : `Marked: the rows of ${clauseName(marked())}.`,
+    };
+    const changed = heard && Object.keys(told).filter((name) => told[name] !== heard[name]).map((name) => told[name]);
+    if (changed?.length) live.textContent = changed.filter(Boolean).join(" ");
+    heard = told;
   }
 
   box.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea, .rm-scroll")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    // Fields keep their keys, and what scrolls those that scroll it; while rows are guessed Esc leaves a field, too.
+    if (event.target.closest("select, input, textarea") && !(hidden() && event.key === "Escape")) return;
+    if (event.target.closest(".rm-scroll") && /^(Arrow|Home|End)/.test(event.key)) return;
     const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest(".rx-list");
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
     // Within a list of so many, from one place on.

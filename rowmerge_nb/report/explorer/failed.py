@@ -8,7 +8,7 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.raised import all_raised
 from rowmerge_nb.report.words.values import cell, visible
-from rowmerge_nb.words import plural
+from rowmerge_nb.words import code_parts, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -48,13 +48,17 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any
         key = "read"
     place = f"line {error.line}: " if error.line is not None else ""
     hint = f" {error.hint}" if error.hint else ""
-    says = visible(f"It failed here. {place}{error.code}: {error.message}.{hint}".replace("..", "."))
+    said = f"It failed here. {place}{error.code}: {error.message}.{hint}".replace("..", ".")
+    says = visible("".join(part for part, _ in code_parts(said)))
     if key in keys:
         at = keys.index(key)
         return [*steps[:at], {**steps[at], "says": says}]
     # What no row has come by: the begin call, planning, an interrupt.
     reached = len(steps) if trace.pages is not None else 0
-    return [*steps[:reached], {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "legend": []}]
+    return [
+        *steps[:reached],
+        {"key": "failed", "name": visible(error.step) or "failed", "says": says, "aside": "", "examples": [], "legend": []},
+    ]
 
 
 def _key(trace: Trace) -> str:
@@ -125,7 +129,7 @@ def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
 
 
 def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
-    for group in trace.duplicate_groups:
+    for partner, group in enumerate(trace.duplicate_groups):
         for source in group.sources:
             clause = next((one for one in trace.clauses if one.number == source.case_number), None)
             word = clause.operation.name if clause is not None and clause.number >= 0 else "none"
@@ -152,6 +156,7 @@ def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
                 "writers": [],
                 "finish": [],
                 "made": None,
+                "partner": partner,
             }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT, EVENLY, exchange_of, rules_of, update_form
-from rowmerge_nb.report.model.repeated import EQUALITY, repeated_matches
+from rowmerge_nb.report.model.repeated import build_repeated
 from rowmerge_nb.report.model.terms import SINKS
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
@@ -14,7 +14,7 @@ from rowmerge_nb.words import MINUS, code_parts, join
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "asides", "legends"]
+__all__ = ["CALLS", "LEGENDS", "asides", "examples", "legends"]
 
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
@@ -29,44 +29,78 @@ CALLS: Final = {
     "rollback": "drops the change",
 }
 """What the calls of the contract are for."""
+LEGENDS: Final = {
+    "case": [["", "decided"]],
+    "distinct": [["", "before"]],
+    "transform": [["Before", "before"], ["After", "after"]],
+    "exchange": [["", "after"]],
+    "sinks": [["", "handed"]],
+    "finish": [["", "handed"]],
+    "commit": [["", "handed"]],
+}
+"""By a step's key the legends of its pages, see `legends`; before each what tells its page from the other one, ``""`` where there is one."""
+_OF_DELETE: Final = [["operation", "2 DELETE"], ["row_id", "of the row to delete: by it the store finds the row"]]
+"""What the channels of the page of a DELETE mean, which no processor has made."""
 
 
 def asides(trace: Trace) -> dict[str, str]:
     """Give by a step's key what stands beside its sentence."""
     told = {}
-    if rules := repeated_matches(trace):
-        told["distinct"] = "".join(part for part, _ in code_parts(rules)) + f" {EQUALITY}"
+    if rules := build_repeated(trace):
+        said = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
+        told["distinct"] = "".join(part for part, _ in code_parts(said))
     if trace.pages is not None and trace.pages.transformed and trace.kind != "DELETE":
         told["transform"] = update_form(trace.paradigm)
     told["sinks"] = SINKS
     return told
 
 
+def examples(trace: Trace) -> list[list[str]]:
+    """Give what Trino and the SQL standard answer to rows like those of the statement: the rows, and either answer."""
+    rules = build_repeated(trace)
+    return [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
+
+
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
-    """Give by a step's key what the channels of its page mean, and the codes in them: pairs of a name and its meaning."""
+    """Give by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
     pages = trace.pages
-    if pages is None or not pages.transformed:
+    if pages is None:
         return {}
+    if not pages.transformed:
+        return {"after": [*_OF_DELETE, ["insert_from_update", "0 throughout; the sinks do not get it"]], "handed": _OF_DELETE}
     before, after = _before(trace, pages), _after(trace, pages)
     # What MarkDistinct marks, and by what, is not there at the CASE.
     decided = [pair for pair in before if pair[0] not in {"is_distinct", "unique_id"}]
     # The last channel is not for the sinks.
-    return {"case": decided, "distinct": before, "transform": after, "exchange": after, "sinks": after[:-1]}
+    return {"decided": decided, "before": before, "after": after, "handed": after[:-1]}
 
 
 def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
-    current = pages.layout.era is Era.CURRENT
-    none = "NULL" if current else f"{MINUS}1"
-    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
+    return _of_merge(pages) if trace.kind == "MERGE" else _of_update(pages)
+
+
+def _of_update(pages: PageSample) -> list[list[str]]:
+    """Explain the page of an UPDATE: all of its rows are target rows that its one clause takes."""
+    return [
+        _merge_row(pages),
+        *_old_place(pages),
+        ["row_id", "by which the store finds the row"],
+        ["columns", "the row as it is to be"],
+        ["present", "true: each of these rows is in the target"],
+        ["operation", "3 UPDATE"],
+        ["case_number", "0: there is one clause, the UPDATE"],
+        ["is_distinct", "1: without a join no row comes twice"],
+    ]
+
+
+def _merge_row(pages: PageSample) -> list[str]:
+    channel = pages.layout.before.merge_row
+    return [f"{channel}.0 and so on", f"the fields of one channel, merge_row: channel {channel} is one value of several fields"]
+
+
+def _old_place(pages: PageSample) -> list[list[str]]:
+    """Explain the channels by which old rows are placed."""
     told = []
-    if trace.kind == "MERGE":
-        merge_row = pages.layout.before.merge_row
-        told.append(
-            [
-                f"{merge_row}.0 and so on",
-                f"the fields of one channel, merge_row: channel {merge_row} is one value of several fields",
-            ]
-        )
     if places := _places(pages):
         told.append([f"{places} (first)", "of the target row, so where the old row is; NULL without one"])
     if pages.layout.before.hash is not None:
@@ -76,7 +110,17 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
                 "of that, its last digits; 42 of NULL. It does not decide on the writer: the exchange hashes anew what a row holds behind transform_page",
             ]
         )
-    told += [
+    return told
+
+
+def _of_merge(pages: PageSample) -> list[list[str]]:
+    current = pages.layout.era is Era.CURRENT
+    none = "NULL" if current else f"{MINUS}1"
+    codes = f"1 INSERT, 2 DELETE, 3 UPDATE, {none} no clause"
+    places = _places(pages)
+    return [
+        _merge_row(pages),
+        *_old_place(pages),
         ["row_id", "by which the store finds the target row; NULL without one"],
         [
             "columns",
@@ -101,9 +145,8 @@ def _before(trace: Trace, pages: PageSample) -> list[list[str]]:
             if current
             else "0 on every row of a pair of unique_id and case_number that comes more than once",
         ],
-        ["unique_id", "the number that AssignUniqueId gave each target row; is_distinct is what is left of it here"],
+        ["unique_id", "the number that the engine gave each target row when it was read; is_distinct is what is left of it here"],
     ]
-    return told if trace.kind == "MERGE" else [pair for pair in told if pair[0] not in {"present", "is_distinct", "unique_id"}]
 
 
 def _after(trace: Trace, pages: PageSample) -> list[list[str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.explorer.state import explorer_state
-from rowmerge_nb.report.explorer.trial import differing_steps
+from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
 from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
@@ -33,10 +33,12 @@ _FRAGMENTS: Final = (
     "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
 _NOT_KNOWN: Final = "how many fragments, only a run can tell"
+_NO_VERSION: Final = "which version it would give, only a run can tell"
 _ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
 _FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
 _OF_ROW: Final = "Not run. Fragments of {} would name it."
 _COMMIT: Final = "Not run. All of it would become visible at once."
+_ROLLBACK: Final = "Not run. As the run was a rehearsal, all of it would be rolled back."
 _SAME_TABLE: Final = (
     " The table would have the same rows as after the run: only the form differs in which its changes reach the connector."
 )
@@ -45,8 +47,8 @@ _HEADS: Final = {
     (False, False): "With these options, not run: ",
     (True, False): "With these options, not run, it would fail: ",
 }
-"""What stands before the outcome: by whether it fails, and whether the table has the same rows."""
-_PLACES: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
+"""What stands before the outcome, in place of what the run has there: by whether it fails, and whether the table has the same rows."""
+_PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
@@ -99,7 +101,8 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
     calls = list(_calls(trace, run))
     known = trace.state == StatementState.FAILED
     same = not known and _left(state) == _left(run)
-    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": _COMMIT + (_SAME_TABLE if same else "")}
+    ended = _COMMIT if trace.committed else _ROLLBACK
+    says = {"sinks": _handed(trace), "finish": _FINISH, "commit": ended + (_SAME_TABLE if same and trace.committed else "")}
     return {
         **state,
         "steps": [step if known or step["key"] not in says else {**step, "says": says[step["key"]]} for step in state["steps"]],
@@ -108,8 +111,8 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
             {**row, "finish": [row["finish"][0], _OF_ROW.format(row["finish"][0])]} if row["becomes"] else row
             for row in state["rows"]
         ],
-        "outcome": [[_HEADS[known, same], "b"], *state["outcome"]],
-        "writers": [{**writer, "fragments": None, "bytes": None} for writer in state["writers"]],
+        "tag": _HEADS[known, same],
+        "writers": [{**writer, "stored": ""} for writer in state["writers"]],
         "calls": calls,
         "no_calls": _said_of_calls(calls, run),
     }
@@ -160,6 +163,8 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "finish": {"carries": _NOT_KNOWN},
         "finish_merge": {"given": finished_with("finish_merge", f"fragments: {_NOT_KNOWN}")},
     }
+    if trace.version_after is not None:
+        told["commit"] = {"carries": _NO_VERSION}
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
         mine = {"writer": writer.writer, "where": f"writer {writer.writer}"}
@@ -194,8 +199,15 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
         return "The statement would fail at the check for repeated matches. In the run it did not."
     if not differs:
         return "Every page is as in the run."
-    names = {step["key"]: step["name"] for step in state["steps"]}
-    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: the pages of {join([names[key] for key in differs])}."
+    pages = differing_pages(state, run)
+    told = [step["name"] for step in state["steps"] if step["key"] in differs and step["key"] not in pages]
+    parts = [
+        *([f"the pages of {join([step['name'] for step in state['steps'] if step['key'] in pages])}"] if pages else []),
+        *([f"what stands beside {join(told)}"] if told else []),
+    ]
+    said = f"Other than in the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
+    if not pages:
+        return f"{said} Every page is as in the run."
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])
     # Of many rows not all are here to be counted.
     counted = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.explorer.otherwise import otherwise
@@ -13,7 +15,7 @@ from rowmerge_nb.report.html import render_html, style_sheet
 from rowmerge_nb.report.model.report import build_report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from markupsafe import Markup
@@ -47,7 +49,7 @@ _SHELL: Final = """<!doctype html>
 <title>{title}</title>
 <style>:root{{color-scheme:light dark}}body{{margin:0 auto;padding:24px 16px;max-width:1120px;background:light-dark(#fff,#111)}}
 pre.statement{{margin:0 0 16px;padding:8px 12px;background:light-dark(#f3f4f6,#22262b);color:light-dark(#1f2328,#e6e8eb);font:12px/18px Menlo,Consolas,"Liberation Mono",monospace;white-space:pre-wrap;overflow-wrap:anywhere}}
-pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-block;min-width:9ch;color:light-dark(#59636e,#9da7b1)}}
+pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-block;min-width:12ch;color:light-dark(#59636e,#9da7b1)}}
 </style><style>{styles}</style></head><body>
 <pre class="statement">{statement}</pre>
 <div id="explorer"></div>
@@ -90,9 +92,22 @@ def _with_clauses(state: Mapping[str, Any]) -> Markup:
     statement: str = state["statement"]
     if state["kind"] != "MERGE":
         return escape(statement)
-    labels = {clause["line"]: clause["label"] for clause in state["clauses"] if clause["line"]}
+    labels = {
+        line: _label([clause["number"] for clause in clauses])
+        for line, clauses in groupby(state["clauses"], key=itemgetter("line"))
+        if line
+    }
     line = Markup('<span data-clause="{}">{}</span>')
     return Markup("\n").join(line.format(labels.get(at, ""), text) for at, text in enumerate(statement.split("\n"), start=1))
+
+
+def _label(numbers: Sequence[int]) -> str:
+    """Name the clauses that begin in one line.
+
+    >>> _label([2]), _label([0, 1, 2])
+    ('clause 2', 'clauses 0–2')
+    """
+    return f"clause {numbers[0]}" if len(numbers) == 1 else f"clauses {numbers[0]}\N{EN DASH}{numbers[-1]}"
 
 
 def explorer_page(trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None) -> str:

@@ -14,13 +14,13 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
-from rowmerge_nb.report.explorer.legend import CALLS, asides, legends
+from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.places import place_sentence, placed_rows
-from rowmerge_nb.report.model.placing import passage
+from rowmerge_nb.report.model.placing import passage, writers_among, writers_phrase
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.near import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
@@ -28,15 +28,17 @@ from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
+from rowmerge_nb.trace.nodes import ScanFacts
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.phrases import Phrase
     from rowmerge_nb.report.words.values import Cell
+    from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.near import NearKeys, NearRow
     from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
@@ -49,7 +51,7 @@ MOST_ROWS: Final = 30
 _GROUPS: Final = {
     Join.MATCHED: "matched",
     Join.NOT_MATCHED: "not matched",
-    Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
+    Join.NOT_MATCHED_BY_SOURCE: "only in the target",
     Join.CHOSEN: "chosen by WHERE",
 }
 _ALONE: Final = "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
@@ -86,7 +88,8 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "kind": trace.kind,
         "statement": report.statement,
         "target": visible(trace.target),
-        "outcome": [*_tag(report), *_runs(report.outcome.sentence)],
+        "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
+        "outcome": _runs(report.outcome.sentence),
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
         "sample": "" if len(shown) >= total or not shown else _sample(len(shown), total, asked),
@@ -95,8 +98,13 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "absent": absent_parts(trace),
         "raised": raised_parts(trace),
         "clauses": _clauses(report, trace),
+        "tables": _tables(trace),
+        "legends": legends(trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
-        "rows": [_row(journey, trace, near.get(journey.source_row, "")) for journey in shown]
+        "rows": [
+            {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
+            for journey, partner in zip(shown, _partners(shown, pages), strict=True)
+        ]
         if shown
         else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
@@ -159,10 +167,6 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
-def _tag(report: Report) -> list[list[str]]:
-    return [[report.outcome.tag + ": ", "b"]] if report.outcome.tag else []
-
-
 def _runs(phrase: Phrase) -> list[list[str]]:
     return [[run.text, run.style] for run in phrase]
 
@@ -209,7 +213,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
         (
             "sinks",
             "sinks",
-            f"{plural(len(trace.writers), 'writer')} {'hand' if len(trace.writers) != 1 else 'hands'} {plural(stored, 'row')} to the connector's merge sinks, out of sight of readers.",
+            f"{_hands(trace)} {plural(stored, 'row')} to {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of sight of readers.",
         )
     )
     steps.append(
@@ -219,13 +223,31 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
             f"The connector gets {plural(fragments, 'fragment')}, which {'names' if fragments == 1 else 'name'} what the sinks have stored.",
         )
     )
-    ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
+    version = f", as version {trace.version_after} of the table" if trace.version_after is not None else ""
+    ended = (
+        f"All of it becomes visible at once{version}." if trace.committed else "It was a rehearsal: all of it was rolled back."
+    )
     steps.append(("commit", "commit" if trace.committed else "rollback", ended))
-    beside, legend = asides(trace), legends(trace)
+    beside = asides(trace)
     return [
-        {"key": key, "name": name, "says": says, "aside": beside.get(key, ""), "legend": legend.get(key, [])}
+        {
+            "key": key,
+            "name": name,
+            "says": says,
+            "aside": beside.get(key, ""),
+            "examples": examples(trace) if key == "distinct" else [],
+            "legend": LEGENDS.get(key, []),
+        }
         for key, name, says in steps
     ]
+
+
+def _hands(trace: Trace) -> str:
+    """Say which writers hand rows over, in the words in which the run is told."""
+    among, got = writers_among(trace), len(trace.writers)
+    if among is not None and among > got:
+        return f"{writers_phrase(trace)}. {'It hands' if got == 1 else 'They hand'}"
+    return f"{plural(got, 'writer')} {'hands' if got == 1 else 'hand'}"
 
 
 _MARKED: Final = {
@@ -278,7 +300,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
         {
             "number": row.number,
             "label": clause_label(row.number) if row.number >= 0 else row.label,
-            "word": row.word,
+            "word": "DO NOTHING" if row.number >= 0 and row.style == "N" else row.word,
             "style": row.style,
             "text": "\n".join(row.lines),
             "line": row.line,
@@ -289,6 +311,21 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 # -- rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _tables(trace: Trace) -> dict[str, str]:
+    """Name both sides as the statement does: ``stock t``; a query has no name that would be short enough."""
+    names = {"source": "", "target": visible(trace.target)}
+    nodes = {node.id: node for node in trace.plan}
+    for node in trace.plan:
+        if node.kind == "Join":
+            read = nodes[node.sources[-1]]
+            while read.sources:
+                read = nodes[read.sources[0]]
+            names["source"] = visible(read.arguments) if read.kind == "TableScan" else ""
+        elif isinstance(node.facts, ScanFacts) and node.facts.target:
+            names["target"] = visible(node.arguments)
+    return names
 
 
 def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
@@ -336,6 +373,15 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
         "finish": list(finish_station(journey)),
         "made": _values(journey.made),
     }
+
+
+def _partners(shown: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
+    """Number the target rows, so that one that was matched twice is known again; None for a row without one."""
+    numbers: dict[str, int] = {}
+    ids = python_values(pages.row_ids) if pages is not None else ()
+    for journey in shown:
+        row_id = ids[journey.page_row]
+        yield None if row_id is None else numbers.setdefault(repr(row_id), len(numbers))
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
@@ -441,6 +487,8 @@ def _page(
             columns += [python_values(field) for field in column.flatten()]
         else:
             columns.append(python_values(column))
+    if unfolded:
+        _write_codes(columns, pages.layout)
     rows = list(zip(*columns, strict=True))
     hashed = pages.layout.before.hash if unfolded else None
     return {
@@ -457,6 +505,13 @@ def _page(
             for at, row in zip(order, rows, strict=True)
         ],
     }
+
+
+def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
+    """Write the engine's own numbers as sentences do, with the minus sign that these have; values of tables stay as they are."""
+    first, fields = layout.before.merge_row, layout.merge_row
+    for index in (first + fields.operation, first + fields.case_number, layout.before.case_number + fields.case_number):
+        columns[index] = [None if value is None else number(value) for value in columns[index]]
 
 
 def _in_order(place: Mapping[int, int]) -> list[int]:
@@ -504,8 +559,7 @@ def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
             {
                 "number": writer.writer,
                 "rows": operation_letters(writer.rows),
-                "fragments": writer.fragments,
-                "bytes": writer.fragment_bytes,
+                "stored": f"{plural(writer.fragments, 'fragment')}, {plural(writer.fragment_bytes, 'byte')}",
                 "channels": channels,
                 "page": [{"style": row.style, "cells": [_shown(made) for made in row.cells]} for row in page.rows]
                 if page

@@ -1,4 +1,4 @@
-"""What the panel of a row says at the steps at which other rows decide with it: of its pair at MarkDistinct, of the fragments at finish_merge."""
+"""What the panel of a row says at the steps at which other rows decide with it: of its pair at the step distinct, of the fragments at finish_merge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
             "It has no target row, so it is in no pair that could come again: whatever is_distinct is, nothing looks at it.",
         )
     if not pages.transformed:
-        return "", "What MarkDistinct gave it, is not known."
+        return "", "What is_distinct was for it, is not known."
     given = pages.before.column(pages.layout.before.is_distinct)[journey.page_row].as_py()
     clause = (
         f"with {clause_label(journey.case_number)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TRIAL", "differing_steps", "editable_cells", "moved_since", "trial_state"]
+__all__ = ["TRIAL", "differing_pages", "differing_steps", "editable_cells", "moved_since", "trial_state"]
 
 TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
 _PAGES: Final = (
@@ -55,6 +55,13 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
 
 
 def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
+    """Name the steps at which something else is to be seen than in a state of the same rows: another page, or another rule beside it."""
+    was = {step["key"]: step["aside"] for step in same["steps"]}
+    pages = differing_pages(state, same)
+    return [step["key"] for step in state["steps"] if step["key"] in pages or was.get(step["key"], "") != step["aside"]]
+
+
+def differing_pages(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
     """Name the steps whose page is another one than in a state of the same rows."""
     steps = {step["key"] for step in state["steps"]}
     return [key for key, part in _PAGES if key in steps and _page(_shown(state, key, part)) != _page(_shown(same, key, part))]

@@ -32,18 +32,20 @@ _RULES: Final = (
     "source rows change one target row."
 )
 _SO: Final = (
-    " So two clauses that each change the row pass in Trino alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
+    " So two clauses that each change the row pass {check} alone, and two source rows for which no clause fires, the pair (unique_id, {none}) "
     "twice, fail in Trino alone."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
-_IN_PLACE: Final = f" This store changes rows in place, so two clauses that change one row fail here as well: {BY_ORDER}."
+_IN_PLACE: Final = (
+    f" Where rows are changed in place, as here, two clauses that each change the row fail all the same: {BY_ORDER}."
+)
 _ELSEWHERE: Final = (
-    " In a store that changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS) two clauses that change one row would fail as well."
+    " Where a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses that each change the row fail in Trino, too."
 )
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
     RepeatedMatches.TRINO: "",
-    RepeatedMatches.STANDARD: f" In this run the standard's rule decides, since the option {_STANDARD} asks for it.",
+    RepeatedMatches.STANDARD: f" The standard's rule decides here, since the option {_STANDARD} asks for it.",
 }
 _ROOM: Final = 48
 
@@ -82,7 +84,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
         return None
     return Repeated(
         repeated_matches(trace),
-        f"{_RULES}{_ELSE}{_which(trace)}",
+        f"{_RULES}{_in_place(trace)}{_ELSE}{_DECIDES[trace.duplicates]}",
         tuple(_examples(trace)),
         _answers(trace),
         f"{EQUALITY}{_unequal(trace)}",
@@ -93,7 +95,9 @@ def repeated_matches(trace: Trace) -> str:
     """Say how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
     if not _is_checked(trace):
         return ""
-    rules = f"{_RULES}{_SO.format(none=_none(trace))}{_ELSE}{_which(trace)}"
+    check = "Trino's check" if _is_in_place(trace) else "in Trino"
+    so = _SO.format(check=check, none=_none(trace))
+    rules = f"{_RULES}{so}{_in_place(trace)}{_ELSE}{_DECIDES[trace.duplicates]}"
     return " ".join(filter(None, [rules, _answers(trace)]))
 
 
@@ -101,13 +105,15 @@ def _is_checked(trace: Trace) -> bool:
     return trace.kind == "MERGE" and trace.duplicates in _DECIDES and any(node.kind == "DuplicateCheck" for node in trace.plan)
 
 
-def _which(trace: Trace) -> str:
-    """Say which rule decides in this run, where it is not simply Trino's."""
-    in_place = "" if trace.duplicates != RepeatedMatches.TRINO else _IN_PLACE if _is_in_place(trace) else _ELSEWHERE
-    return f"{in_place}{_DECIDES[trace.duplicates]}"
+def _in_place(trace: Trace) -> str:
+    """Say what stores that change rows in place make of the rule: of another store where Trino's rule decides."""
+    if _is_in_place(trace):
+        return _IN_PLACE
+    return _ELSEWHERE if trace.duplicates == RepeatedMatches.TRINO else ""
 
 
 def _is_in_place(trace: Trace) -> bool:
+    """Tell whether the store changes rows in place: two clauses that change one row fail there, whatever the rule."""
     return trace.paradigm != DELETE_AND_INSERT
 
 
@@ -151,12 +157,11 @@ def _example(trace: Trace, rows: str, clauses: tuple[ClauseRecord | None, Clause
     known = MatchedClauses.of(trace.clauses)
     pairs = [f"(unique_id, {_none(trace) if clause is None else clause.number})" for clause in clauses]
     said = f"{pairs[0]} comes twice" if pattern.repeated else f"{pairs[0]} and {pairs[1]} are two pairs"
-    if _is_in_place(trace) and len(acting) > 1 and not pattern.repeated:
-        said += "; but here it fails, since this store changes rows in place"
+    crossing = _is_in_place(trace) and len(acting) > 1 and not pattern.repeated
     changes = ("no source row changes it", "one source row changes it", "two source rows change it")[len(acting)]
     return Example(
         rows,
-        f"{_word(TRINO.fails(pattern, known))}: {said}",
+        f"{_word(crossing or TRINO.fails(pattern, known))}: {said}{', but rows are changed in place' if crossing else ''}",
         f"{_word(STANDARD.fails(pattern, known))}: {changes}",
     )
 
@@ -172,7 +177,8 @@ def _answers(trace: Trace) -> str:
         return ""
     if not patterns:
         return "Here no target row is matched twice, so both let it pass."
-    trino, standard = any(one.repeated for one in patterns), any(one.acting > 1 for one in patterns)
+    standard = any(one.acting > 1 for one in patterns)
+    trino = any(one.repeated for one in patterns) or (standard and _is_in_place(trace))
     if trino == standard:
         return "Here both fail." if trino else "Here both let it pass."
     passes, fails = ("the standard", "Trino's rule") if trino else ("Trino's rule", "the standard")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["SINKS", "Terms", "build_terms"]
 
 SINKS: Final = (
-    "A writer is the engine's (MergeWriter in the plan), and has one sink, which is the connector's (ConnectorMergeSink): the writer counts the "
-    "rows of its pages and hands them over, the sink stores them."
+    "A writer is the engine's, and has one sink, which is the connector's: the writer counts the rows of its pages and hands them over, the "
+    "sink stores them."
 )
 _FRAGMENT: Final = (
     "What a sink gives at its end, for the connector's finish call: what it has stored. How many there are is the store's affair: tables in memory "
@@ -67,7 +67,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
             "layout",
             "What the connector wants rows spread over the writers by: the insert layout is for rows to insert, the update layout for others.",
         )
-        yield "writer, sink", SINKS
+        yield "writer (MergeWriter), sink (ConnectorMergeSink)", SINKS
     yield "handle", "The connector's own note of a table, or of this change of it; the engine hands it on and does not read it."
     yield "fragment", _FRAGMENT
     if trace.version_after is not None:
