@@ -233,6 +233,10 @@ class StatementTables:
         """Give the default catalog and schema."""
         return self._default
 
+    def user(self) -> str:
+        """Give the name of who runs the statement."""
+        return self._transaction.session.user
+
     def schemas(self, catalog: str) -> Sequence[str]:
         """Give the names of a catalog's schemas, sorted, that which the engine adds among them."""
         return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})

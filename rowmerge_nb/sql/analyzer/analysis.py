@@ -186,6 +186,9 @@ class Tables(Protocol):
     def default(self) -> tuple[str, str]:
         """Give the default catalog and schema."""
 
+    def user(self) -> str:
+        """Give the name of who runs the statement."""
+
     def schemas(self, catalog: str) -> Sequence[str]:
         """Give the names of a catalog's schemas, sorted."""
 
