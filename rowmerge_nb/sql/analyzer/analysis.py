@@ -201,6 +201,9 @@ class Tables(Protocol):
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
 
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
 
