@@ -70,6 +70,14 @@ class Tables:
         """Tell whether schemas go with what they hold, as in memory."""
         return True
 
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Every table keeps the lengths and precisions of its query."""
+        return True
+
+    def user(self) -> str:
+        """Somebody."""
+        return "ann"
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True

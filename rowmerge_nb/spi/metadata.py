@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    import pyarrow as pa
+
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
@@ -33,6 +35,7 @@ __all__ = [
     "ConnectorMetadata",
     "ConnectorTableMetadata",
     "ConnectorViewDefinition",
+    "SystemTable",
     "TableStatistics",
 ]
 
@@ -80,6 +83,19 @@ class ConnectorTableMetadata:
     properties: Mapping[str, Any] = field(default_factory=dict)
     comment: str | None = None
     check_constraints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SystemTable:
+    """A table that a connector makes of what it knows, such as the versions of another table; it can be read, and not be changed.
+
+    Args:
+        columns: its columns.
+        rows: its rows, whose columns have the Arrow types of those.
+    """
+
+    columns: tuple[ColumnMetadata, ...]
+    rows: pa.Table
 
 
 @dataclass(frozen=True)
@@ -171,6 +187,10 @@ class ConnectorMetadata(ABC):
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
+
+    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
+        """Give a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
+        return None
 
     keeps_versions: ClassVar[bool] = False
     """Whether former versions of tables are kept: then the next three methods are there. In Trino the first is ``getTableHandle`` too."""

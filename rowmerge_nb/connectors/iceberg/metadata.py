@@ -36,6 +36,7 @@ from rowmerge_nb.spi.metadata import (
     ColumnStatistics,
     ConnectorMetadata,
     ConnectorTableMetadata,
+    SystemTable,
     TableStatistics,
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -204,6 +205,16 @@ class IcebergMetadata(ConnectorMetadata):
         handle = handle_of(name, then, pinned=True)
         self._transaction.former[name, handle.snapshot] = Loaded(then, handle)
         return handle
+
+    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
+        """Give a table that tells of another one, such as ``"t$snapshots"``."""
+        from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
+
+        base, _, kind = name.table.rpartition("$")
+        if not base or kind not in METADATA_TABLES:
+            return None
+        handle = self.get_table_handle(session, SchemaTableName(name.schema, base))
+        return None if handle is None else metadata_table(self._transaction.loaded(handle).table, kind)
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
         """Give the snapshot; None for a table that has none yet."""

@@ -80,7 +80,9 @@ def computed_row_counts(
             with tables() as known:
                 context = Context(statement.text, known, era)
                 count = _computed(context, written)
-            found = _null(place.row_count, formatted(written, statement.text)) if count is None else _beyond(place.row_count, count)
+            found = (
+                _null(place.row_count, formatted(written, statement.text)) if count is None else _beyond(place.row_count, count)
+            )
             values[number] = str(count)
         if found is not None:
             code, said = found

@@ -64,10 +64,10 @@ def parameter_places(text: str) -> list[Place]:
     places = []
     for index, token in enumerate(tokens):
         if token.kind is Kind.SYMBOL and token.text == "?":
-            *_, before, last = (None, None, *tokens[max(index - 2, 0) : index])
-            if last is not None and last.word in {"LIMIT", "OFFSET"}:
+            before, last = tokens[max(index - 2, 0)], tokens[max(index - 1, 0)]
+            if last.word in {"LIMIT", "OFFSET"}:
                 places.append(Place(token.span, last.word, last.span))
-            elif before is not None and before.word == "FETCH" and last is not None and last.word in {"FIRST", "NEXT"}:
+            elif before.word == "FETCH" and last.word in {"FIRST", "NEXT"}:
                 places.append(Place(token.span, "FETCH FIRST", before.span))
             else:
                 places.append(Place(token.span, "", token.span))
