@@ -70,6 +70,10 @@ class Tables:
         """Tell whether schemas go with what they hold, as in memory."""
         return True
 
+    def replaces_tables(self, catalog: str) -> bool:
+        """No table takes the place of another one, as in memory."""
+        return False
+
     def keeps_sizes(self, catalog: str) -> bool:
         """Every table keeps the lengths and precisions of its query."""
         return True

@@ -288,6 +288,20 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("creating tables", "create_table")
 
+    replaces_tables: ClassVar[bool] = False
+    """Whether CREATE OR REPLACE TABLE can take the place of a table: then the next method is there."""
+
+    def replace_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
+    ) -> None:
+        """Make a table anew in place of one that is there: with other columns and properties, and empty.
+
+        In Trino it is ``createTable`` too. Rows of CREATE OR REPLACE TABLE AS come by ``begin_insert`` with the handle that the new table has from
+        then on; the query may read the table, which is the former one by its own handle. All of it is visible with the commit, which refuses with
+        TRANSACTION_CONFLICT if the table has changed since. Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
+
     keeps_sizes: ClassVar[bool] = False
     """Whether CREATE TABLE AS keeps the lengths of ``varchar`` and the precisions of moments that its query has; else columns are ``varchar`` and ``timestamp(6)``."""
 

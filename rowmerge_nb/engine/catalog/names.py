@@ -299,6 +299,10 @@ class StatementTables:
         """Tell whether columns of a catalog's tables keep default values."""
         return self._transaction.metadata(catalog).stores_defaults
 
+    def replaces_tables(self, catalog: str) -> bool:
+        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+        return self._transaction.metadata(catalog).replaces_tables
+
     def keeps_sizes(self, catalog: str) -> bool:
         """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
         return self._transaction.metadata(catalog).keeps_sizes

@@ -201,6 +201,9 @@ class Tables(Protocol):
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
 
+    def replaces_tables(self, catalog: str) -> bool:
+        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+
     def keeps_sizes(self, catalog: str) -> bool:
         """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
 
@@ -548,6 +551,7 @@ class CreateTableAnalysis(Analysis):
         reads: what the query reads.
         property_spans: where the name of each property stands.
         tree: the query as a tree.
+        replaced: the table whose place it takes.
     """
 
     name: tuple[str, str, str]
@@ -557,6 +561,7 @@ class CreateTableAnalysis(Analysis):
     reads: Reads = NOTHING
     property_spans: Mapping[str, Span] = field(default_factory=dict)
     tree: Query | None = field(default=None, compare=False)
+    replaced: TableBinding | None = None
 
 
 @dataclass(frozen=True)
