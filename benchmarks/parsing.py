@@ -74,10 +74,6 @@ class Tables:
         """No table takes the place of another one, as in memory."""
         return False
 
-    def keeps_sizes(self, catalog: str) -> bool:
-        """Every table keeps the lengths and precisions of its query."""
-        return True
-
     def user(self) -> str:
         """Somebody."""
         return "ann"

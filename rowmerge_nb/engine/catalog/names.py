@@ -303,10 +303,6 @@ class StatementTables:
         """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
         return self._transaction.metadata(catalog).replaces_tables
 
-    def keeps_sizes(self, catalog: str) -> bool:
-        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
-        return self._transaction.metadata(catalog).keeps_sizes
-
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""
         if table.handle is None:

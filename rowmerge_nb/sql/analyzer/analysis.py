@@ -204,9 +204,6 @@ class Tables(Protocol):
     def replaces_tables(self, catalog: str) -> bool:
         """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
 
-    def keeps_sizes(self, catalog: str) -> bool:
-        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
-
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
 
