@@ -70,6 +70,14 @@ class Tables:
         """Tell whether schemas go with what they hold, as in memory."""
         return True
 
+    def replaces_tables(self, catalog: str) -> bool:
+        """No table takes the place of another one, as in memory."""
+        return False
+
+    def user(self) -> str:
+        """Somebody."""
+        return "ann"
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether comments are kept, as in memory."""
         return True

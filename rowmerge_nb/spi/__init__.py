@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata as ConnectorMetadata
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata as ConnectorTableMetadata
     from rowmerge_nb.spi.metadata import ConnectorViewDefinition as ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import SystemTable as SystemTable
     from rowmerge_nb.spi.metadata import TableStatistics as TableStatistics
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
@@ -126,6 +127,7 @@ _HOMES: Final = {
     "SetColumnType": "alterations",
     "SetDefault": "alterations",
     "SetProperties": "alterations",
+    "SystemTable": "metadata",
     "TableStatistics": "metadata",
     "Type": "types",
     "UpdatablePageSource": "updatable",

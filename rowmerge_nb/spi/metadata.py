@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    import pyarrow as pa
+
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
@@ -33,6 +35,7 @@ __all__ = [
     "ConnectorMetadata",
     "ConnectorTableMetadata",
     "ConnectorViewDefinition",
+    "SystemTable",
     "TableStatistics",
 ]
 
@@ -80,6 +83,19 @@ class ConnectorTableMetadata:
     properties: Mapping[str, Any] = field(default_factory=dict)
     comment: str | None = None
     check_constraints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SystemTable:
+    """A table that a connector makes of what it knows, such as the versions of another table; it can be read, and not be changed.
+
+    Args:
+        columns: its columns.
+        rows: its rows, whose columns have the Arrow types of those.
+    """
+
+    columns: tuple[ColumnMetadata, ...]
+    rows: pa.Table
 
 
 @dataclass(frozen=True)
@@ -171,6 +187,10 @@ class ConnectorMetadata(ABC):
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
+
+    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
+        """Give a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
+        return None
 
     keeps_versions: ClassVar[bool] = False
     """Whether former versions of tables are kept: then the next three methods are there. In Trino the first is ``getTableHandle`` too."""
@@ -267,6 +287,20 @@ class ConnectorMetadata(ABC):
         Of properties that cannot be it raises AnalysisError INVALID_TABLE_PROPERTY, whose ``properties`` names them.
         """
         self._refuse("creating tables", "create_table")
+
+    replaces_tables: ClassVar[bool] = False
+    """Whether CREATE OR REPLACE TABLE can take the place of a table: then the next method is there."""
+
+    def replace_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
+    ) -> None:
+        """Make a table anew in place of one that is there: with other columns and properties, and empty.
+
+        In Trino it is ``createTable`` too. Rows of CREATE OR REPLACE TABLE AS come by ``begin_insert`` with the handle that the new table has from
+        then on; the query may read the table, which is the former one by its own handle. All of it is visible with the commit, which refuses with
+        TRANSACTION_CONFLICT if the table has changed since. Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table. Raises ConnectorError NOT_SUPPORTED by default."""

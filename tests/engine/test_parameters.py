@@ -277,16 +277,38 @@ def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engi
             "NUMERIC_VALUE_OUT_OF_RANGE",
             "FETCH FIRST row count must be positive (actual value: -2)",
         ),
-        ("LIMIT ?", "1 + 1", "NOT_SUPPORTED", "A parameter of LIMIT that is not a literal is not supported by this engine"),
+        ("LIMIT ?", "'a' || 'b'", "TYPE_MISMATCH", "Cannot cast type varchar to bigint"),
+        ("LIMIT ?", "(SELECT 1)", "EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery"),
+        ("LIMIT ?", "nullif(1, 1)", "INVALID_ARGUMENTS", "Parameter value provided for LIMIT is NULL: NULLIF(1, 1)"),
+        ("OFFSET ?", "1 - 3", "NUMERIC_VALUE_OUT_OF_RANGE", "OFFSET row count must be greater or equal to 0 (actual value: -2)"),
     ],
 )
+@pytest.mark.spark
 def test_a_value_that_is_no_number_of_rows_is_told(clause: str, value: str, code: str, message: str) -> None:
     engine = Engine()
     engine.run(f"PREPARE p FROM SELECT 1 ORDER BY 1 {clause}")
     error = refused(engine, f"EXECUTE p USING {value}")
-    assert (error.code, error.message, error.column) == (code, message, 17)
+    assert (error.code, error.message, error.column) == (code, message, 21 if "||" in value else 17)
     error = refused(engine, f"EXECUTE IMMEDIATE 'SELECT 1 {clause}' USING {value}")
     assert (error.code, error.message) == (code, message)
+
+
+@pytest.mark.spark
+def test_a_number_of_rows_is_computed() -> None:
+    engine = Engine()
+    engine.run("PREPARE p FROM SELECT x FROM (VALUES 1, 2, 3) t(x) ORDER BY x OFFSET ? LIMIT ?")
+    for values in ("1, 1 + 1", "(1), length('ab')", "abs(-1), CAST(2 AS bigint)", "bigint '1', smallint '2'"):
+        assert engine.run(f"EXECUTE p USING {values}").table.to_pylist() == [{"x": 2}, {"x": 3}]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [("0", (1, 29)), ("1 - 1", (1, 29)), ("NULL", (1, 41)), ("'a'", (1, 60))],
+)
+@pytest.mark.spark
+def test_a_wrong_number_of_rows_is_told_in_the_statement_that_stands_there(value: str, place: tuple[int, int]) -> None:
+    error = refused(Engine(), f"EXECUTE IMMEDIATE 'SELECT 1 FETCH FIRST ? ROWS ONLY' USING {value}")
+    assert (error.line, error.column) == place
 
 
 def test_a_value_of_python_that_is_no_number_of_rows_is_told_at_its_parameter() -> None:

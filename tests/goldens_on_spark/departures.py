@@ -46,6 +46,8 @@ and {others} others.
   since Spark has no such join.
 - **`WITH RECURSIVE`** takes ten steps at most, Trino's usual `max_recursion_depth`, which cannot be set here. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
   two cores with other work beside it. EXPLAIN shows such a query as one node.
+- **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
+  or OFFSET, which are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
   A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
@@ -73,7 +75,7 @@ and {others} others.
 - **CREATE TABLE AS** makes columns of `varchar`, `timestamp(6)` and `time(6)`, whatever lengths and precisions the query has, as Trino's Iceberg connector does; Trino's memory connector keeps `varchar(3)` and `timestamp(0)`.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
-- **Not here**, and NOT_SUPPORTED: `CURRENT_USER`, since nobody logs in; GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
+- **Not here**, and NOT_SUPPORTED: GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
 """
 
 _KEPT_INTRODUCTION = """\

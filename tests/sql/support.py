@@ -51,6 +51,9 @@ class FakeTables:
     def default(self) -> tuple[str, str]:
         return self.catalog, self.schema
 
+    def user(self) -> str:
+        return "ann"
+
     def view(self, parts: Sequence[str]) -> None:
         return None
 

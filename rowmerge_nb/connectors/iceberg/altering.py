@@ -5,7 +5,7 @@ Files stay as they are: readers go by the ids of fields, and each file knows the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, FORMAT_VERSION, ISOLATION, transforms_of, written_transform
 from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
 
 __all__ = ["stage_alteration", "stage_columns", "stage_drops"]
+
+_WIDER: Final = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
 
 
 def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
@@ -86,9 +88,11 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                     # None would leave the old one.
                     update.update_column((name,), doc=comment or "")
     except (ValidationError, ValueError) as error:
+        if isinstance(alteration, SetColumnType):
+            msg = f"Failed to set column type: {error}"
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
-        hint = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint) from error
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER) from error
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:

@@ -434,8 +434,11 @@ class Tables:
             properties: what the snapshot's summary says besides.
             asking: called before the catalog is asked.
         """
-        from rowmerge_nb.connectors.iceberg.commits import commit, conflict
+        from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
+        if loaded.replacement is not None and loaded.former is not None:
+            now = self._changed(loaded.former.handle)
+            return replace(change, loaded.former.handle, now, loaded.replacement, properties, asking)
         transaction: Any = loaded.creation
         if transaction is None:
             table = self.load(change.handle.name)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Change", "RowDelta", "Truncation", "alter", "check", "commit", "conflict", "restore", "truncate"]
+__all__ = ["Change", "RowDelta", "Truncation", "alter", "check", "commit", "conflict", "replace", "restore", "truncate"]
 
 
 @dataclass
@@ -423,6 +423,35 @@ def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callab
     if fields_of(schema, handle.name) != handle.fields:
         conflict(handle.name, "its columns were altered")
     return lambda now: now.schema().fields == schema.fields
+
+
+def replace(
+    change: Change,
+    former: IcebergTableHandle,
+    now: Table,
+    transaction: Transaction,
+    properties: Mapping[str, str],
+    asking: Callable[[], None],
+) -> int:
+    """Commit a table that is made anew, with its rows in a snapshot that has no parent; any commit since it was looked at is in the way.
+
+    Args:
+        change: its rows.
+        former: the table as it was looked at.
+        now: the table as it is now.
+        transaction: what makes it anew, of `rowmerge_nb.connectors.iceberg.replacing`.
+        properties: as of `commit`, as are the other argument, the result and the errors.
+        asking: called before the catalog is asked.
+    """
+    _check_head(former, now)
+    if now.metadata.current_schema_id != former.schema_id:
+        conflict(former.name, "its columns were altered")
+    producer = RowDelta(change, transaction, properties)
+    _stage(producer)
+    # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
+    transaction._snapshot_producers.clear()  # noqa: SLF001
+    _commit(former, transaction, producer, asking, _holds(producer))
+    return int(producer.snapshot_id)
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:

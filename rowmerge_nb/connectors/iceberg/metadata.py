@@ -36,6 +36,7 @@ from rowmerge_nb.spi.metadata import (
     ColumnStatistics,
     ConnectorMetadata,
     ConnectorTableMetadata,
+    SystemTable,
     TableStatistics,
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
-    from pyiceberg.table import CreateTableTransaction, Table
+    from pyiceberg.table import CreateTableTransaction, Table, Transaction
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
@@ -78,6 +79,8 @@ class Loaded:
         read: its files, once rows of it are to be changed.
         prefix: how the names of files begin that are written into it.
         evolved: the schema that a statement gives it, where it adds columns.
+        replacement: the transaction that makes it anew, of a table that takes the place of a former one.
+        former: that one.
     """
 
     table: Table
@@ -88,6 +91,13 @@ class Loaded:
     read: Content | None = None
     prefix: str = ""
     evolved: Schema | None = None
+    replacement: Transaction | None = None
+    former: Loaded | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Is it a table that the statement makes?"""
+        return self.creation is not None or self.replacement is not None
 
     @property
     def schema(self) -> Schema:
@@ -124,6 +134,9 @@ class IcebergTransaction:
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
         """Give the table that a handle is of."""
         found = self.former.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
+        if found is not None and found.former is not None and handle.schema_id != found.handle.schema_id:
+            # A table that is made anew may be read for that.
+            found = found.former
         if found is None:
             msg = f"Table '{handle.name}' was not looked up in this transaction"
             raise ValueError(msg)
@@ -183,6 +196,7 @@ class IcebergMetadata(ConnectorMetadata):
     keeps_versions = True
     stores_comments = True
     evolves_tables = True
+    replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
         """Give a table with the snapshot to read; the same for the whole transaction."""
@@ -204,6 +218,16 @@ class IcebergMetadata(ConnectorMetadata):
         handle = handle_of(name, then, pinned=True)
         self._transaction.former[name, handle.snapshot] = Loaded(then, handle)
         return handle
+
+    def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
+        """Give a table that tells of another one, such as ``"t$snapshots"``."""
+        from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
+
+        base, _, kind = name.table.rpartition("$")
+        if not base or kind not in METADATA_TABLES:
+            return None
+        handle = self.get_table_handle(session, SchemaTableName(name.schema, base))
+        return None if handle is None else metadata_table(self._transaction.loaded(handle).table, kind)
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
         """Give the snapshot; None for a table that has none yet."""
@@ -272,6 +296,25 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
         transaction = self._transaction
         transaction.tables[name] = loaded
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
+
+    def replace_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
+    ) -> None:
+        """Make a table anew with the commit, which keeps its former snapshots."""
+        from pyiceberg.table import Table
+
+        from rowmerge_nb.connectors.iceberg.replacing import begin_replacement
+
+        handle, transaction = iceberg_table(table_handle), self._transaction
+        _check_writable(handle)
+        former = transaction.loaded(handle)
+        table = former.table
+        self._tables.require_own(handle.name, table)
+        replacement = begin_replacement(table, defined_table(metadata))
+        made = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
+        loaded = Loaded(made, handle_of(handle.name, made), replacement=replacement, former=former)
+        transaction.tables[handle.name] = loaded
         transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
@@ -460,10 +503,10 @@ class IcebergMetadata(ConnectorMetadata):
                 change.deleted_from.add(target)
                 change.deletes.append(delete_file(written, entries[target]))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
-        if loaded.creation is not None:
+        if loaded.is_made:
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
-        if change.data or change.deletes or handle.added or loaded.creation is not None:
+        if change.data or change.deletes or handle.added or loaded.is_made:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
         return ConnectorOutputMetadata(tuple(told))
 

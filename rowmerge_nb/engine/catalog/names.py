@@ -20,7 +20,7 @@ from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
-from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
+from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
 
 if TYPE_CHECKING:
@@ -100,6 +100,13 @@ class StatementTables:
         catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
         if schema == INFORMATION_SCHEMA:
             return self._information(written, named, version) if table in TABLES else None
+        told = (
+            None
+            if "$" not in table
+            else self._transaction.metadata(catalog).get_system_table(self._transaction.session, SchemaTableName(schema, table))
+        )
+        if told is not None:
+            return self._told(written, named, told, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
@@ -133,22 +140,28 @@ class StatementTables:
     def _information(
         self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Give a table that tells of a catalog: its rows are made here, and read as those of a DataFrame are."""
-        if version is not None:
-            msg = f"'{'.'.join(written)}' has no versions"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+        """Give a table that tells of a catalog."""
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
+        return self._told(written, name, SystemTable(TABLES[table], rows), version)
+
+    def _told(
+        self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
+    ) -> TableBinding:
+        """Give a table whose rows are made here, and read as those of a DataFrame are."""
+        if version is not None:
+            msg = f"'{'.'.join(written)}' has no versions"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
             display=".".join(written),
             catalog="",
             name=name,
-            columns=TABLES[table],
+            columns=told.columns,
             view=f"rowmerge_{next(_views)}_view",
-            dataframe=rows,
-            row_count=rows.num_rows,
-            is_read_by_tasks=partial(transaction.scans.is_read_by_tasks, "", None, rows),
+            dataframe=told.rows,
+            row_count=told.rows.num_rows,
+            is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, told.rows),
         )
 
     def _frame_name(self, written: str) -> str | None:
@@ -233,6 +246,10 @@ class StatementTables:
         """Give the default catalog and schema."""
         return self._default
 
+    def user(self) -> str:
+        """Give the name of who runs the statement."""
+        return self._transaction.session.user
+
     def schemas(self, catalog: str) -> Sequence[str]:
         """Give the names of a catalog's schemas, sorted, that which the engine adds among them."""
         return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
@@ -281,6 +298,10 @@ class StatementTables:
     def stores_defaults(self, catalog: str) -> bool:
         """Tell whether columns of a catalog's tables keep default values."""
         return self._transaction.metadata(catalog).stores_defaults
+
+    def replaces_tables(self, catalog: str) -> bool:
+        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+        return self._transaction.metadata(catalog).replaces_tables
 
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""

@@ -64,10 +64,18 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
+    former, log = None if analysis.replaced is None else analysis.replaced.handle, run.transaction.log
     with _placed(analysis.property_spans):
-        run.transaction.log.call(
-            "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
-        )
+        if former is None:
+            log.call(
+                "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
+            )
+        else:
+            log.call(
+                "replace_table",
+                lambda: metadata.replace_table(session, former, analysis.metadata),
+                lambda _: str(analysis.metadata.name),
+            )
     return binding
 
 

@@ -188,7 +188,7 @@ class StatementRunner:
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
         """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
-        from rowmerge_nb.sql.analyzer.row_counts import check_row_counts
+        from rowmerge_nb.sql.analyzer.row_counts import check_row_counts, computed_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -209,13 +209,13 @@ class StatementRunner:
                 text = filled.text
                 statement = parse(text, dialect=options.dialect)
                 assert isinstance(statement, Execute)
-                values, spans = [value.text for value in statement.values], [value.span for value in statement.values]
+                known = partial(self._known, options)
                 if statement.inner is None:
                     assert statement.name is not None
                     prepared = self._prepared(statement.name)
-                    check_row_counts(prepared, values, spans)
+                    values = computed_row_counts(prepared, statement, known, options.era)
                     return with_parameters(prepared, values), statement
-                check_row_counts(statement.inner.value, values, spans)
+                values = computed_row_counts(statement.inner.value, statement, known, options.era)
                 try:
                     return with_parameters(statement.inner.value, values), statement
                 except AnalysisError as error:
@@ -224,6 +224,15 @@ class StatementRunner:
         except RowMergeError as error:
             _complete(error, text)
             raise
+
+    @contextmanager
+    def _known(self, options: Options) -> Iterator[StatementTables]:
+        """Give what looks up names, and computes constants, before a statement is read."""
+        transaction = self.catalogs.transaction(options)
+        try:
+            yield self.catalogs.tables(transaction, {})
+        finally:
+            transaction.rollback()
 
     def _prepared(self, name: Identifier) -> str:
         text = self.prepared.get(name.value)

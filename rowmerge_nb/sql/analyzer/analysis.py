@@ -186,6 +186,9 @@ class Tables(Protocol):
     def default(self) -> tuple[str, str]:
         """Give the default catalog and schema."""
 
+    def user(self) -> str:
+        """Give the name of who runs the statement."""
+
     def schemas(self, catalog: str) -> Sequence[str]:
         """Give the names of a catalog's schemas, sorted."""
 
@@ -197,6 +200,9 @@ class Tables(Protocol):
 
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
+
+    def replaces_tables(self, catalog: str) -> bool:
+        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
 
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
@@ -542,6 +548,7 @@ class CreateTableAnalysis(Analysis):
         reads: what the query reads.
         property_spans: where the name of each property stands.
         tree: the query as a tree.
+        replaced: the table whose place it takes.
     """
 
     name: tuple[str, str, str]
@@ -551,6 +558,7 @@ class CreateTableAnalysis(Analysis):
     reads: Reads = NOTHING
     property_spans: Mapping[str, Span] = field(default_factory=dict)
     tree: Query | None = field(default=None, compare=False)
+    replaced: TableBinding | None = None
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.word in _DEFAULTS:
             name = self.context.tables.default()[_DEFAULTS.index(node.word)]
             return e.Constant(VARCHAR, name)
+        if node.word == "CURRENT_USER":
+            return e.Constant(VARCHAR, self.context.tables.user())
+        if node.word == "CURRENT_PATH":
+            # Functions are looked for in no schema.
+            return e.Constant(VARCHAR, "")
         self.refuse(f"{node.word} is not supported by this engine", node)
 
     def _parameter(self, node: s.Parameter) -> e.Typed:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from dataclasses import field as defaulted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.correlation import is_separable
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
@@ -496,6 +497,8 @@ class RelationAnalyzer:
             said = "What reads the left side of its join cannot depend on chance in this engine"
             hint = "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10)."
             self.context.error("NOT_SUPPORTED", said, node.right.span, hint)
+        if right.lateral:
+            self._check_separable(node, left, right)
         if node.using:
             return self._using(node, left, right, node.using)
         fields = (*left.fields, *right.fields)
@@ -538,6 +541,19 @@ class RelationAnalyzer:
             self.context.error(
                 "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span
             )
+
+    def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
+        """Refuse a query behind LATERAL that Trino cannot make a join of; the one row of VALUES it puts in place of its columns."""
+        written = node.right
+        while isinstance(written, s.Aliased | s.Sampled):
+            written = written.relation
+        one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
+        if not isinstance(written, s.Lateral) or right.tree is None or one_row:
+            return
+        if not is_separable(right.tree, frozenset(field.symbol for field in left.fields)):
+            error = AnalysisError("Given correlated subquery is not supported", code="NOT_SUPPORTED").at(written.query.span)
+            if not self.context.refuse_later(error):
+                raise error
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         text = f"({right.text})" if isinstance(node.right, s.Join) else right.text

@@ -40,10 +40,12 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     there, view = context.lookup(statement.name), context.view(statement.name, span)
     exists = view is not None or (there is not None and there.dataframe is None)
     context.bindings.clear()
-    if statement.replace:
+    replaced = there if statement.replace and view is None and exists else None
+    if statement.replace and not context.tables.replaces_tables(name[0]):
         said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
         context.refuse_later(AnalysisError(said, code="NOT_SUPPORTED", hint=hint).at(span))
-        exists = False
+    if statement.replace:
+        exists = view is not None
     if exists and not statement.if_not_exists:
         said = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
         hint = (
@@ -67,7 +69,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     notices, spans = tuple(context.notices), statement.property_spans
     origins = tuple(context.origins)
     return a.CreateTableAnalysis(
-        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, origins=origins
+        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, replaced, origins=origins
     )
 
 

@@ -30,7 +30,8 @@ max(E, bigint) E:orderable -> array(E) | {greatest}
 any_value(T) T -> T | any_value({0}, true){rows}
 arbitrary(T) T -> T | any_value({0}, true){rows}
 array_agg(T) T -> array(T) | transform(get(filter(array({list}), l -> size(l) > 0), 0), v -> v.v)
-listagg(varchar(x), varchar(y)) -> varchar | array_join(transform(get(filter(array({texts}), l -> size(l) > 0), 0), v -> v.v), max({1}){rows})
+listagg(varchar(x), varchar(y)) -> varchar | transform(array(named_struct('l', {texts}, 's', max({1}){rows})), g -> {joined} {fail:EXCEEDED_FUNCTION_MEMORY_LIMIT:Concatenated string has the length in bytes larger than the maximum output length 1048576} END)[0]
+~listagg(varchar(x), varchar(y), varchar(z), boolean) -> varchar | transform(array(named_struct('l', {texts}, 's', max({1}){rows}, 'e', max({2}){rows}, 'c', bool_and({3}){rows})), g -> {joined} {truncated} END)[0]
 count_if(boolean) -> bigint | count_if({0}){rows}
 bool_and(boolean) -> boolean | bool_and({0}){rows}
 bool_or(boolean) -> boolean | bool_or({0}){rows}
@@ -143,6 +144,18 @@ def _divisor(text: str) -> str:
 
 _KEY_AND_VALUE: Final = "IF({0} IS NULL, NULL, named_struct('k', {0}, 'v', {1}))"
 
+_ROOM: Final = 1_048_576
+"""So many bytes a text of LISTAGG has at most."""
+
+_AS_MANY_AS_FIT: Final = (
+    "aggregate(g.l, named_struct('n', 0, 'b', 0, 'full', false), (s, r) -> "
+    + bound(
+        {"b": "s.b + octet_length(r.v) + IF(s.n > 0, octet_length(g.s), 0)"},
+        f"IF(s.full OR b > {_ROOM}, named_struct('n', s.n, 'b', s.b, 'full', true), named_struct('n', s.n + 1, 'b', b, 'full', false))",
+    )
+    + ", s -> s.n)"
+)
+
 FRAGMENTS: Final = {
     # What is written of their first arguments is not in a template: see rowmerge_nb.sql.spark.extremes.
     "smallest": "slice(sort_array({list}, true), 1, n)",
@@ -173,6 +186,15 @@ FRAGMENTS: Final = {
     ),
     "list": "collect_list({distinct}named_struct('v', {0})){rows}",
     "texts": "collect_list({distinct}IF({0} IS NULL, NULL, named_struct('v', {0}))){rows}",
+    # Of a group's texts g.l, with g.s between them: all, where they are not too long.
+    "joined": (
+        "CASE WHEN size(g.l) > 0 AND aggregate(g.l, 0L, (n, r) -> n + octet_length(r.v)) + octet_length(g.s) * (size(g.l) - 1L) "
+        f"<= {_ROOM} THEN array_join(transform(g.l, r -> r.v), g.s) WHEN size(g.l) > 0 THEN"
+    ),
+    "truncated": bound(
+        {"n": _AS_MANY_AS_FIT},
+        "concat(array_join(transform(slice(g.l, 1, n), r -> r.v), g.s), IF(n > 0, g.s, ''), g.e, IF(g.c, concat('(', size(g.l) - n, ')'), ''))",
+    ),
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""
 

@@ -13,6 +13,7 @@ __all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
 ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
 current_groups() -> array(varchar) | CAST(array() AS ARRAY<STRING>)
+~version() -> varchar | '476'
 year(date) -> bigint | CAST(year({0}) AS BIGINT)
 year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT)
 quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT)
@@ -99,6 +100,7 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("day", "day_of_month"), ("date", "interval day to second", *_STAMPS)),
     **dict.fromkeys(("hour", "minute", "second", "millisecond"), ("interval day to second", *_CLOCKS, *_STAMPS)),
     **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (_CLOCKS[0], _STAMPS[0])),
+    "version": ("",),
     "date": (*_STAMPS, "varchar(x)"),
     "to_unixtime": _STAMPS[:1],
     "date_trunc": tuple(f"varchar(x), {kind}" for kind in _MOMENTS),

@@ -46,10 +46,12 @@ class Place:
     Args:
         span: where it stands.
         row_count: the clause whose number of rows it is: ``LIMIT``, ``OFFSET`` or ``FETCH FIRST``; ``""`` elsewhere.
+        clause: where that begins, or the ``?`` itself.
     """
 
     span: Span
     row_count: str
+    clause: Span
 
 
 def parameter_places(text: str) -> list[Place]:
@@ -62,9 +64,13 @@ def parameter_places(text: str) -> list[Place]:
     places = []
     for index, token in enumerate(tokens):
         if token.kind is Kind.SYMBOL and token.text == "?":
-            *_, before, last = ("", "", *(token.word for token in tokens[max(index - 2, 0) : index]))
-            fetch = "FETCH FIRST" if before == "FETCH" and last in {"FIRST", "NEXT"} else ""
-            places.append(Place(token.span, last if last in {"LIMIT", "OFFSET"} else fetch))
+            before, last = tokens[max(index - 2, 0)], tokens[max(index - 1, 0)]
+            if last.word in {"LIMIT", "OFFSET"}:
+                places.append(Place(token.span, last.word, last.span))
+            elif before.word == "FETCH" and last.word in {"FIRST", "NEXT"}:
+                places.append(Place(token.span, "FETCH FIRST", before.span))
+            else:
+                places.append(Place(token.span, "", token.span))
     return places
 
 

@@ -21,7 +21,7 @@ __all__ = ["SPECIAL", "PrimaryReader"]
 
 _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
-    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()  # noqa: SIM905 - eight lines would say no more
+    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA CURRENT_PATH".split()  # noqa: SIM905 - nine lines would say no more
 )
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 """Those that take a precision."""
@@ -127,10 +127,6 @@ class PrimaryReader(WindowReader):
             self.note("<expression>")
             self.fail()
         return self._named(start)
-
-    def _current_path(self, start: int) -> s.Expression:
-        word = self.take().word
-        return s.Unsupported(self.span_from(start), word)
 
     def _parenthesised(self, start: int) -> s.Expression | None:
         """A subquery, a row, a lambda's parameters, or an expression in parentheses."""
@@ -409,11 +405,7 @@ class PrimaryReader(WindowReader):
                 self.note("<string>")
                 self.fail()
             separator = self.primary()
-        if self.accept("ON"):
-            self.expect("OVERFLOW")
-            if self.expect("ERROR", "TRUNCATE").word == "TRUNCATE":
-                msg = "ON OVERFLOW TRUNCATE is not supported by this engine"
-                raise ParseError(msg, code="NOT_SUPPORTED").at(self.tokens[self.index - 1].span, 1)
+        truncated = self._truncated() if self.accept("ON") else ()
         self.expect(")")
         for word in ("WITHIN", "GROUP", "("):
             self.expect(word)
@@ -423,8 +415,23 @@ class PrimaryReader(WindowReader):
         self.close(")")
         condition, window = self._filter(), self.over()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        arguments = (value, separator)
+        arguments = (value, separator, *truncated)
         return s.Call(self.span_from(start), "listagg", arguments, distinct, order_by=order_by, filter=condition, window=window)
+
+    def _truncated(self) -> tuple[s.Expression, ...]:
+        """Read what stands behind ON in LISTAGG: of TRUNCATE what ends a text that is too long, and whether it counts what was left out."""
+        self.expect("OVERFLOW")
+        if self.expect("ERROR", "TRUNCATE").word == "ERROR":
+            return ()
+        place = self.token.span
+        if self.token.kind in STRINGS:
+            end = self.primary()
+        else:
+            self.note("<string>")
+            end = s.Literal(place, "string", "...")
+        counted = self.expect("WITH", "WITHOUT").word == "WITH"
+        self.expect("COUNT")
+        return end, s.Literal(place, "boolean", str(counted).lower())
 
     def _grouping(self, start: int) -> s.Expression:
         self.take()
@@ -596,7 +603,6 @@ SPECIAL: Final = {
     "NORMALIZE": PrimaryReader._normalize,
     "GROUPING": PrimaryReader._grouping,
     "LISTAGG": PrimaryReader._listagg,
-    "CURRENT_PATH": PrimaryReader._current_path,
     **dict.fromkeys(("JSON_EXISTS", "JSON_VALUE", "JSON_QUERY"), json_lookup),
     **dict.fromkeys(("JSON_OBJECT", "JSON_ARRAY"), json_constructor),
     **dict.fromkeys(_WORDS, PrimaryReader._special_word),

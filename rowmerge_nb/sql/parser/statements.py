@@ -400,7 +400,7 @@ class StatementReader(DefinitionReader):
             self.refused(AnalysisError(said, code="EXPRESSION_NOT_CONSTANT", hint="Give a constant.").at(name.span))
         span, is_literal = self.span_from(start), isinstance(value, s.Literal)
         text = span.of(self.text)
-        return st.WrittenValue(text if is_literal else f"({text})", span, is_literal)
+        return st.WrittenValue(text if is_literal else f"({text})", span, is_literal, value)
 
     def _deallocate(self) -> st.Deallocate:
         self.take()

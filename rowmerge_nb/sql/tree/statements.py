@@ -285,11 +285,12 @@ class Prepare(Statement):
 
 @dataclass(frozen=True)
 class WrittenValue:
-    """A value behind USING: its text, in parentheses if it is no literal, and where it was written."""
+    """A value behind USING: its text, in parentheses if it is no literal, where it was written, and its tree."""
 
     text: str
     span: Span
     is_literal: bool
+    tree: Expression
 
 
 @dataclass(frozen=True)

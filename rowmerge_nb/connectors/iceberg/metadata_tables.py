@@ -1,0 +1,409 @@
+"""The tables that tell of a table, as Trino has them: ``"t$snapshots"``, ``"t$history"``, ``"t$files"`` and their like."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import uuid
+from collections import defaultdict
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.iceberg.planning import content_of
+from rowmerge_nb.connectors.iceberg.types import field_of, fields_of
+from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
+from rowmerge_nb.spi.types import DATE, parse_type, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.types import IcebergType, NestedField, PrimitiveType
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["METADATA_TABLES", "metadata_table"]
+
+Row = tuple[Any, ...]
+
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
+_MOMENT: Final = "timestamp(3) with time zone"
+_HISTORY: Final = f"made_current_at {_MOMENT}, snapshot_id bigint, parent_id bigint, is_current_ancestor boolean"
+_SNAPSHOTS: Final = f"committed_at {_MOMENT}, snapshot_id bigint, parent_id bigint, operation varchar, manifest_list varchar, summary map(varchar,varchar)"
+_REFS: Final = "name varchar, type varchar, snapshot_id bigint, max_reference_age_in_ms bigint, min_snapshots_to_keep integer, max_snapshot_age_in_ms bigint"
+_LOG: Final = (
+    f"timestamp {_MOMENT}, file varchar, latest_snapshot_id bigint, latest_schema_id integer, latest_sequence_number bigint"
+)
+_MANIFESTS: Final = (
+    "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint, added_data_files_count integer, "
+    "added_rows_count bigint, existing_data_files_count integer, existing_rows_count bigint, deleted_data_files_count integer, "
+    "deleted_rows_count bigint, partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
+)
+_FILE: Final = "content integer, file_path varchar, file_format varchar, spec_id integer"
+_FILE_METRICS: Final = (
+    "record_count bigint, file_size_in_bytes bigint, column_sizes map(integer,bigint), value_counts map(integer,bigint), "
+    "null_value_counts map(integer,bigint), nan_value_counts map(integer,bigint), lower_bounds map(integer,varchar), "
+    "upper_bounds map(integer,varchar), key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer), "
+    "sort_order_id integer, readable_metrics json"
+)
+
+
+def metadata_table(table: Table, kind: str) -> SystemTable:
+    """Give a table that tells of another one.
+
+    Args:
+        table: the table that it tells of.
+        kind: what it tells, one of `METADATA_TABLES`.
+    """
+    columns, rows = METADATA_TABLES[kind](table)
+    told = list(rows)
+    arrays = [pa.array([row[place] for row in told], column.type.arrow) for place, column in enumerate(columns)]
+    return SystemTable(tuple(columns), pa.Table.from_arrays(arrays, names=[column.name for column in columns]))
+
+
+def _columns(text: str) -> list[ColumnMetadata]:
+    """Read columns as they are written above.
+
+    >>> [str(column.type) for column in _columns("a bigint, b map(varchar,varchar)")]
+    ['bigint', 'map(varchar, varchar)']
+    """
+    row = parse_type(f"row({text})")
+    return [ColumnMetadata(name or "", kind) for name, kind in zip(row.fields, row.parameters, strict=True)]
+
+
+def _moment(millis: int) -> int:
+    return millis * 1000
+
+
+# -- snapshots --------------------------------------------------------------------------------------------------------
+
+
+def _snapshots(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    def rows() -> Iterator[Row]:
+        for one in table.metadata.snapshots:
+            summary = one.summary
+            told = None if summary is None else sorted(summary.additional_properties.items())
+            operation = None if summary is None else summary.operation.value
+            yield _moment(one.timestamp_ms), one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, told
+
+    return _columns(_SNAPSHOTS), rows()
+
+
+def _history(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    from pyiceberg.table.snapshots import ancestors_of
+
+    ancestors = {one.snapshot_id for one in ancestors_of(table.current_snapshot(), table.metadata)}
+
+    def rows() -> Iterator[Row]:
+        for entry in table.metadata.snapshot_log:
+            snapshot = table.metadata.snapshot_by_id(entry.snapshot_id)
+            parent = None if snapshot is None else snapshot.parent_snapshot_id
+            yield _moment(entry.timestamp_ms), entry.snapshot_id, parent, entry.snapshot_id in ancestors
+
+    return _columns(_HISTORY), rows()
+
+
+def _refs(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    def rows() -> Iterator[Row]:
+        for name, ref in table.metadata.refs.items():
+            kind = ref.snapshot_ref_type.value.upper()
+            yield name, kind, ref.snapshot_id, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
+
+    return _columns(_REFS), rows()
+
+
+def _metadata_log(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    metadata = table.metadata
+
+    def rows() -> Iterator[Row]:
+        entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]
+        for millis, file in (*entries, (metadata.last_updated_ms, table.metadata_location)):
+            latest = table.snapshot_as_of_timestamp(millis)
+            told = (None, None, None) if latest is None else (latest.snapshot_id, latest.schema_id, latest.sequence_number)
+            yield _moment(millis), file, *told
+
+    return _columns(_LOG), rows()
+
+
+def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    format_ = table.properties.get("write.format.default", "parquet").upper()
+    snapshot = table.current_snapshot()
+    told = {
+        "format": f"iceberg/{format_}",
+        "provider": "iceberg",
+        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
+        "location": table.location(),
+        "format-version": str(table.format_version),
+    }
+    return _columns("key varchar, value varchar"), iter({**told, **table.properties}.items())
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    from pyiceberg.conversions import from_bytes
+
+    schema, specs, snapshot = table.schema(), table.metadata.specs(), table.current_snapshot()
+
+    def rows() -> Iterator[Row]:
+        for one in () if snapshot is None else snapshot.manifests(table.io):
+            summaries = []
+            for field, told in zip(specs[one.partition_spec_id].fields, one.partitions or (), strict=False):
+                source = schema.find_type(field.source_id)
+                result: Any = field.transform.result_type(source)
+                bounds = (
+                    None if bound is None else field.transform.to_human_string(source, from_bytes(result, bound))
+                    for bound in (told.lower_bound, told.upper_bound)
+                )
+                summaries.append((told.contains_null, bool(told.contains_nan), *bounds))
+            counts = (
+                (one.added_files_count, one.added_rows_count),
+                (one.existing_files_count, one.existing_rows_count),
+                (one.deleted_files_count, one.deleted_rows_count),
+            )
+            yield (
+                *(one.manifest_path, one.manifest_length, one.partition_spec_id, one.added_snapshot_id),
+                *(number for pair in counts for number in pair),
+                [
+                    dict(zip(("contains_null", "contains_nan", "lower_bound", "upper_bound"), told, strict=True))
+                    for told in summaries
+                ],
+            )
+
+    return _columns(_MANIFESTS), rows()
+
+
+def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
+    snapshot = table.current_snapshot()
+    content = content_of(table, None if snapshot is None else snapshot.snapshot_id)
+    return [entry.data_file for entry in content.data], [entry.data_file for entry in content.deletes]
+
+
+class _Partition:
+    """The fields of all of a table's partitionings as one row, in which each file has its own.
+
+    Args:
+        table: the table.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._specs = table.metadata.specs()
+        schemas = (table.schema(), *reversed(table.metadata.schemas))
+        self._fields: dict[int, tuple[str, Type]] = {}
+        for spec in self._specs.values():
+            for field in spec.fields:
+                schema = next((schema for schema in schemas if field.source_id in schema.field_ids), None)
+                if schema is not None:
+                    self._fields[field.field_id] = field.name, _partition_type(field.transform, schema, field.source_id)
+
+    @property
+    def columns(self) -> list[ColumnMetadata]:
+        """The column with the row; none where no rows are told apart."""
+        return [ColumnMetadata("partition", row_of(self._fields.values()))] if self._fields else []
+
+    def of(self, file: DataFile) -> tuple[dict[str, Any], ...]:
+        """Give a file's row, as the value of that column."""
+        if not self._fields:
+            return ()
+        places = {field.field_id: place for place, field in enumerate(self._specs[file.spec_id].fields)}
+        return (
+            {name: file.partition[places[number]] if number in places else None for number, (name, _) in self._fields.items()},
+        )
+
+
+def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
+    from pyiceberg.types import NestedField
+
+    if str(transform) == "day":
+        return DATE
+    result = transform.result_type(schema.find_type(source))
+    return field_of(NestedField(field_id=0, name="", field_type=result, required=False), "", "").type
+
+
+def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    partition, schema = _Partition(table), table.schema()
+    columns = _columns(_FILE), partition.columns, _columns(_FILE_METRICS)
+
+    def rows() -> Iterator[Row]:
+        data, deletes = _live(table)
+        for file in (*data, *deletes):
+            bounds = (_bounds(told, schema) for told in (file.lower_bounds, file.upper_bounds))
+            lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
+            yield (
+                *(file.content.value, file.file_path, file.file_format.value, file.spec_id),
+                *partition.of(file),
+                *(file.record_count, file.file_size_in_bytes),
+                *(
+                    sorted((told or {}).items())
+                    for told in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
+                ),
+                *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
+                *(list(file.equality_ids or ()) or None, file.sort_order_id, _metrics(file, schema)),
+            )
+
+    return [column for group in columns for column in group], rows()
+
+
+def _bounds(told: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
+    """Give the values of a file's bounds by the ids of the columns that are there."""
+    from pyiceberg.conversions import from_bytes
+
+    found = {}
+    for number, bound in sorted((told or {}).items()):
+        if number in schema.field_ids:
+            kind: Any = schema.find_type(number)
+            found[number] = _value(kind, from_bytes(kind, bound))
+    return found
+
+
+def _value(kind: IcebergType, stored: Any) -> Any:
+    """Give the value of Python for one of Iceberg's metadata; for one that Python has not, its number."""
+    try:
+        match str(kind):
+            case "date":
+                return _EPOCH.date() + dt.timedelta(days=stored)
+            case "timestamp":
+                return _EPOCH + dt.timedelta(microseconds=stored)
+            case "timestamptz":
+                return (_EPOCH + dt.timedelta(microseconds=stored)).replace(tzinfo=dt.UTC)
+            case "time":
+                return (_EPOCH + dt.timedelta(microseconds=stored)).time()
+    except OverflowError:
+        return stored
+    return uuid.UUID(bytes=stored) if str(kind) == "uuid" and isinstance(stored, bytes) else stored
+
+
+def _shown(value: Any) -> str:
+    """Write a bound as Iceberg's Java shows it."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dt.time):
+        # Java writes thousandths, millionths or nothing.
+        return value.isoformat(_FINENESS[(value.microsecond % 1000 > 0) + (value.microsecond > 0)])
+    return str(value).lower() if isinstance(value, bool) else str(_readable(value))
+
+
+_FINENESS: Final = ("seconds", "milliseconds", "microseconds")
+
+
+def _readable(value: Any) -> Any:
+    """Give a bound as it stands in JSON."""
+    if isinstance(value, dt.datetime | dt.time):
+        # No zeros at the end of the fraction.
+        text, plus, zone = value.isoformat().partition("+")
+        return f"{text.rstrip('0') if '.' in text else text}{plus}{zone}"
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    return value if isinstance(value, bool | int | float) else str(value)
+
+
+def _metrics(file: DataFile, schema: Schema) -> str:
+    """Write what a file tells of its columns as JSON."""
+    bounds = (_bounds(told, schema) for told in (file.lower_bounds, file.upper_bounds))
+    lower, upper = ({number: _readable(value) for number, value in told.items()} for told in bounds)
+    counted = (
+        ("column_size", file.column_sizes),
+        ("value_count", file.value_counts),
+        ("null_value_count", file.null_value_counts),
+        ("nan_value_count", file.nan_value_counts),
+        ("lower_bound", lower),
+        ("upper_bound", upper),
+    )
+    names = {schema.find_column_name(number) or "": number for number in schema.field_ids if _is_primitive(schema, number)}
+    told = {name: {word: (counts or {}).get(names[name]) for word, counts in counted} for name in sorted(names)}
+    return json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+
+
+def _is_primitive(schema: Schema, number: int) -> bool:
+    return bool(schema.find_type(number).is_primitive)
+
+
+# -- partitions -------------------------------------------------------------------------------------------------------
+
+
+def _partitions(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    partition, schema = _Partition(table), table.schema()
+    by_value = {field.source_id for field in table.spec().fields if str(field.transform) == "identity"}
+    told = [
+        (field, known.type)
+        for field, known in zip(schema.fields, fields_of(schema, table.name()), strict=True)
+        if field.field_type.is_primitive and field.field_id not in by_value
+    ]
+    columns = [*partition.columns, *_columns("record_count bigint, file_count bigint, total_size bigint")]
+    if told:
+        kinds = ((field.name, row_of(zip(_OF_COLUMN, (kind, kind, *_COUNTS), strict=True))) for field, kind in told)
+        columns.append(ColumnMetadata("data", row_of(kinds)))
+
+    def rows() -> Iterator[Row]:
+        groups: dict[str, list[DataFile]] = defaultdict(list)
+        for file in _live(table)[0]:
+            groups[str(partition.of(file))].append(file)
+        for files in groups.values():
+            data = {field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True)) for field, _ in told}
+            sizes = sum(file.record_count for file in files), len(files), sum(file.file_size_in_bytes for file in files)
+            yield *partition.of(files[0]), *sizes, *([data] if told else [])
+
+    return columns, rows()
+
+
+_OF_COLUMN: Final = ("min", "max", "null_count", "nan_count")
+_COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
+
+
+def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
+    """Give the least and the greatest value of some files, and how many are NULL or NaN; None where a file does not tell."""
+    kind: Any = field.field_type
+    lower, upper = (
+        _extreme([(getattr(file, name), file) for file in files], field.field_id, kind, choose)
+        for name, choose in (("lower_bounds", min), ("upper_bounds", max))
+    )
+    nulls, nans = (
+        _total([(getattr(file, name) or {}).get(field.field_id) for file in files])
+        for name in ("null_value_counts", "nan_value_counts")
+    )
+    return lower, upper, nulls, nans
+
+
+def _extreme(
+    told: Iterable[tuple[Mapping[int, bytes] | None, DataFile]],
+    number: int,
+    kind: PrimitiveType,
+    choose: Callable[[list[Any]], Any],
+) -> Any:
+    from pyiceberg.conversions import from_bytes
+
+    found = []
+    for bounds, file in told:
+        bound = (bounds or {}).get(number)
+        if bound is not None:
+            found.append(from_bytes(kind, bound))
+        elif (file.null_value_counts or {}).get(number) != file.record_count:
+            return None
+    chosen = choose(found) if found else None
+    if isinstance(chosen, bytes) and str(kind) == "uuid":
+        chosen = uuid.UUID(bytes=chosen)
+    return str(chosen) if isinstance(chosen, uuid.UUID) else Decimal(chosen) if isinstance(chosen, Decimal) else chosen
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+METADATA_TABLES: Final[Mapping[str, Callable[[Table], tuple[list[ColumnMetadata], Iterator[Row]]]]] = {
+    "snapshots": _snapshots,
+    "history": _history,
+    "files": _files,
+    "partitions": _partitions,
+    "manifests": _manifests,
+    "refs": _refs,
+    "metadata_log_entries": _metadata_log,
+    "properties": _properties,
+}
+"""What there is of each table, by the word behind the ``$`` of its name."""

@@ -1,0 +1,116 @@
+"""CREATE OR REPLACE TABLE of Iceberg tables: one commit gives a table other columns, another partitioning and other rows.
+
+As in Trino it stays the same table: its identity, its folder and its former snapshots are kept, and the new snapshot has no parent.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT
+from rowmerge_nb.errors import AnalysisError, ConnectorError
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
+
+    from rowmerge_nb.connectors.iceberg.definitions import Definition
+
+__all__ = ["begin_replacement"]
+
+
+def begin_replacement(table: Table, definition: Definition) -> Transaction:
+    """Give a transaction of pyiceberg that makes a table anew, up to the snapshot with its rows.
+
+    Args:
+        table: the table as it is; the commit is refused if that has changed.
+        definition: what it is to be.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY for another location.
+        ConnectorError: NOT_SUPPORTED for an older format.
+    """
+    from pyiceberg.table.refs import MAIN_BRANCH
+
+    u = _updates()
+    metadata, transaction = table.metadata, table.transaction()
+    if definition.location is not None and definition.location.rstrip("/") != table.location().rstrip("/"):
+        msg = f"The provided location '{definition.location}' does not match the existing table location '{table.location()}'"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("location",), hint="Leave the property location out.")
+    properties = dict(definition.properties)
+    _upgrade(transaction, int(properties.pop("format-version")))
+    schema = _schema(definition.schema, metadata)
+    spec = _spec(definition, schema, metadata)
+    unchanged = (
+        u.AssertCurrentSchemaId(current_schema_id=metadata.current_schema_id),
+        u.AssertDefaultSpecId(default_spec_id=metadata.default_spec_id),
+        u.AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=metadata.current_snapshot_id),
+    )
+    updates: list[Any] = [u.AddSchemaUpdate(schema=schema), u.SetCurrentSchemaUpdate(schema_id=-1)]
+    if spec.spec_id not in metadata.specs():
+        updates.append(u.AddPartitionSpecUpdate(spec=spec))
+    updates += [
+        u.SetDefaultSpecUpdate(spec_id=spec.spec_id),
+        *_unsorted(metadata),
+        u.RemoveSnapshotRefUpdate(ref_name=MAIN_BRANCH),
+    ]
+    if COMMENT in metadata.properties and COMMENT not in properties:
+        updates.append(u.RemovePropertiesUpdate(removals=[COMMENT]))
+    updates.append(u.SetPropertiesUpdate(updates=properties))
+    transaction._apply(tuple(updates), unchanged)  # noqa: SLF001
+    return transaction
+
+
+def _updates() -> Any:
+    """Give pyiceberg's updates and requirements; checkers of types do not know that their arguments have these names too."""
+    from pyiceberg.table import update
+
+    return update
+
+
+def _upgrade(transaction: Transaction, version: int) -> None:
+    has = transaction.table_metadata.format_version
+    if version < has:
+        msg = f"Cannot downgrade v{has} table to v{version}"
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave the property format_version out.")
+    if version > has:
+        transaction.upgrade_table_version(version)  # type: ignore[arg-type]
+
+
+def _schema(wanted: Schema, metadata: TableMetadata) -> Schema:
+    """Give a schema whose fields have ids that none of the table's has had: no value of a former column is ever taken for one of a new one."""
+    from pyiceberg.schema import Schema, assign_fresh_schema_ids
+
+    fresh = assign_fresh_schema_ids(wanted, next_id=itertools.count(metadata.last_column_id + 1).__next__)
+    return Schema(*fresh.fields, schema_id=max(schema.schema_id for schema in metadata.schemas) + 1)
+
+
+def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:
+    """Give the partitioning by the columns of a new schema; without any, that which the table has had before, if it has."""
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+
+    specs, first = metadata.specs(), (metadata.last_partition_id or PARTITION_FIELD_ID_START - 1) + 1
+    if not definition.spec.fields:
+        former = next((spec for spec in specs.values() if not spec.fields), None)
+        return PartitionSpec(spec_id=max(specs) + 1) if former is None else former
+    names = (definition.schema.find_column_name(field.source_id) or "" for field in definition.spec.fields)
+    fields = (
+        PartitionField(schema.find_field(name).field_id, first + place, field.transform, field.name)
+        for place, (name, field) in enumerate(zip(names, definition.spec.fields, strict=True))
+    )
+    return PartitionSpec(*fields, spec_id=max(specs) + 1)
+
+
+def _unsorted(metadata: TableMetadata) -> list[Any]:
+    """Give what makes a table unsorted that another engine has sorted: the columns of that order are gone."""
+    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, UNSORTED_SORT_ORDER_ID
+
+    u = _updates()
+    if metadata.default_sort_order_id == UNSORTED_SORT_ORDER_ID:
+        return []
+    known = any(order.order_id == UNSORTED_SORT_ORDER_ID for order in metadata.sort_orders)
+    added = [] if known else [u.AddSortOrderUpdate(sort_order=UNSORTED_SORT_ORDER)]
+    return [*added, u.SetDefaultSortOrderUpdate(sort_order_id=UNSORTED_SORT_ORDER_ID)]
