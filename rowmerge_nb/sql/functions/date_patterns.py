@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PatternError", "Token", "joda_tokens", "mysql_tokens"]
+__all__ = ["CLOCK_CONVERSIONS", "DATE_CONVERSIONS", "PatternError", "Token", "joda_tokens", "mysql_tokens"]
 
 
 class PatternError(ValueError):
@@ -76,6 +76,28 @@ _CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQ
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 _ISO_DATE: Final = "%Y-%m-%d"
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
+
+_SLASH: Final = (Token("literal", text="/"),)
+CLOCK_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+    **{letter: _MYSQL[letter] for letter in "HIklSp"},
+    "M": _MYSQL["i"],
+    "L": (Token("fraction", 3),),
+    "N": (Token("fraction", 9),),
+    "R": _CLOCK["T"][:3],
+    "T": _CLOCK["T"],
+    "r": _CLOCK["r"],
+}
+"""What Java's formatter makes of a time of day, by the letter behind ``%t``."""
+DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+    **{letter: _MYSQL[letter] for letter in "abdejmy"},
+    "A": _MYSQL["W"],
+    "B": _MYSQL["M"],
+    "h": _MYSQL["b"],
+    "C": (Token("century of era", 2),),
+    "Y": (Token("year of era", 4),),
+    "D": _MYSQL["m"] + _SLASH + _MYSQL["d"] + _SLASH + _MYSQL["y"],
+}
+"""What it makes of a date, but for ``%tF``."""
 
 _JODA: Final = {
     "G": "era",

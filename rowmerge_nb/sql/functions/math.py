@@ -153,8 +153,8 @@ FRAGMENTS: Final = {
     "spread": "sqrt(({share} * (1 - {share})) / {trials} + ({2} * {2}) / (4 * {trials} * {trials}))",
     "whole": "(1 + ({2} * {2}) / {trials})",
     "rounded 0 to 1": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN isnan({0}) OR abs({0} * {factor}) >= 4503599627370496D THEN {0} "
-        "WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} "
+        "WHEN abs({0} * {factor}) >= 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
     ),
     "factor": "power(10D, {1})",
     "rounded 0": "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN -round(-{0}) ELSE round({0}) END",

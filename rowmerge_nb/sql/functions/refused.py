@@ -148,10 +148,6 @@ render(boolean) -> varchar(16) ! colors of a terminal do not exist here
 render(double, color) -> varchar(41) ! colors of a terminal do not exist here
 render(varchar(x), color) -> varchar ! colors of a terminal do not exist here
 rgb(bigint, bigint, bigint) -> color ! colors of a terminal do not exist here
-to_ieee754_32(real) -> varbinary ! Spark SQL does not show a number's bits
-to_ieee754_64(double) -> varbinary ! Spark SQL does not show a number's bits
-from_ieee754_32(varbinary) -> real ! Spark SQL does not show a number's bits
-from_ieee754_64(varbinary) -> double ! Spark SQL does not show a number's bits
 word_stem(varchar(x)) -> varchar(x) ! Spark SQL has no stemmer
 word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators

@@ -241,6 +241,9 @@ def _scaled(operator: str, value: str, number: str, kind: Type, result: Type, fa
     """An interval times a number, cut to whole milliseconds or months."""
     units = f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
     product = f"{units} * {number}" if is_integer(kind) and operator == "*" else f"CAST({units} {operator} {number} AS BIGINT)"
+    if is_float(kind) and operator == "*":
+        # No interval times an infinite number is none.
+        product = f"CAST(nanvl({units} * {number}, 0D) AS BIGINT)"
     whole = (
         from_interval_micros(f"{product} * 1000") if result == INTERVAL_DAY else f"make_ym_interval(0, CAST({product} AS INT))"
     )

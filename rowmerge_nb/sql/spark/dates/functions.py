@@ -153,6 +153,11 @@ def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     return formatting(node.detail.key, clock, zone_of(text, kind), offset_minutes(text, kind))
 
 
+def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    """A moment with all its microseconds, which the functions of patterns round to milliseconds."""
+    return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
+
+
 def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     pivot = 2020 if node.detail.name == "date_parse" else two_digit_pivot()
     return parsing(node.detail.key, text, fail, pivot=pivot, zoned=is_zoned(node.type))
@@ -304,6 +309,7 @@ MOMENTS: Final[Mapping[str, Writer]] = {
     "date_diff": _by_unit(_difference),
     "date_format": _formatted,
     "format_datetime": _formatted,
+    "format moment": _formatted_exactly,
     "date_parse": _parsed,
     "parse_datetime": _parsed,
     "from_iso8601_timestamp": _iso_timestamp,
