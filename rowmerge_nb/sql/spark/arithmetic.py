@@ -111,7 +111,8 @@ def _division(
     if not checked or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
         return f"CAST({left} / {guarded} AS {name})"
     tried = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
-    return tried if safe else once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
+    # Of two types Spark would make one that has room for both.
+    return tried if safe else once(lambda b: f"IF({b} = 0, CAST({left} / {b} AS {name}), {tried})", right)
 
 
 def divisor(text: str, *, safe: bool) -> str:
