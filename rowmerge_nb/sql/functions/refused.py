@@ -66,7 +66,6 @@ geometry_invalid_reason(geometry) -> varchar ! geospatial types do not exist her
 geometry_nearest_points(geometry, geometry) -> row(geometry, geometry) ! geospatial types do not exist here
 geometry_to_bing_tiles(geometry, integer) -> array(bingtile) ! geospatial types do not exist here
 geometry_union(array(geometry)) -> geometry ! geospatial types do not exist here
-great_circle_distance(double, double, double, double) -> double ! geospatial types do not exist here
 line_interpolate_point(geometry, double) -> geometry ! geospatial types do not exist here
 line_interpolate_points(geometry, double) -> array(geometry) ! geospatial types do not exist here
 line_locate_point(geometry, geometry) -> double ! geospatial types do not exist here
