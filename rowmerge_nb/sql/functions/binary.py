@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.functions.xxhash import XXHASH64
+
 __all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
@@ -47,6 +49,7 @@ hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:G
 hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
 hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
 crc32(varbinary) -> bigint | crc32({0})
+xxhash64(varbinary) -> varbinary | {xxhash64}
 """
 
 _DIGIT: Final = "[A-Za-z0-9+/]"
@@ -157,6 +160,7 @@ def _as_long(bits: int) -> str:
 
 
 FRAGMENTS: Final = {
+    "xxhash64": XXHASH64,
     "bits 32": _bits_of(8, 23),
     "bits 64": _bits_of(11, 52),
     "sign bit of 32": "IF(CAST({0} AS STRING) LIKE '-%', 2147483648L, 0L)",
