@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.functions.xxhash import XXHASH64
+from rowmerge_nb.sql.functions.hashes import MURMUR3, XXHASH64
 
 __all__ = ["FRAGMENTS", "ROWS"]
 
@@ -50,6 +50,7 @@ hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail
 hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
 crc32(varbinary) -> bigint | crc32({0})
 xxhash64(varbinary) -> varbinary | {xxhash64}
+murmur3(varbinary) -> varbinary | {murmur3}
 """
 
 _DIGIT: Final = "[A-Za-z0-9+/]"
@@ -161,6 +162,7 @@ def _as_long(bits: int) -> str:
 
 FRAGMENTS: Final = {
     "xxhash64": XXHASH64,
+    "murmur3": MURMUR3,
     "bits 32": _bits_of(8, 23),
     "bits 64": _bits_of(11, 52),
     "sign bit of 32": "IF(CAST({0} AS STRING) LIKE '-%', 2147483648L, 0L)",

@@ -23,7 +23,6 @@ values_at_quantiles(tdigest, array(double)) -> array(double) ! its type, a sketc
 quantile_at_value(qdigest(bigint), bigint) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 quantile_at_value(qdigest(double), double) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 quantile_at_value(qdigest(real), real) -> double ! its type, a sketch, does not exist in Spark with Trino's content
-murmur3(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_32(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_64(varbinary) -> varbinary ! Spark SQL has no such hash
 normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function

@@ -1,4 +1,4 @@
-"""Trino's XXHASH64 in Spark SQL, whose own begins with another number and takes values, not bytes.
+"""Trino's XXHASH64 and MURMUR3 of bytes in Spark SQL, whose own hashes begin with another number, and take values.
 
 Spark fails where a bigint overflows, so what is to wrap around is computed in decimals, which have room for a product of two bigints.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["XXHASH64"]
+__all__ = ["MURMUR3", "XXHASH64"]
 
-_PRIMES: Final = tuple(
-    number - 2**64 if number >= 2**63 else number
-    for number in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
-)
+
+def _signed(*numbers: int) -> tuple[int, ...]:
+    return tuple(number - 2**64 if number >= 2**63 else number for number in numbers)
+
+
+_PRIMES: Final = _signed(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
 _STRIPE: Final = 32
 """So many bytes are read at once, into four sums."""
 
@@ -29,10 +31,12 @@ def _constant(number: int) -> str:
     return f"CAST({number}BD AS DECIMAL(20,0))" if number >= 0 else f"CAST(-{-number}BD AS DECIMAL(20,0))"
 
 
+def _times(value: str, factor: int, added: int = 0) -> str:
+    return _wrapped(f"{_wide(value)} * {_constant(factor)}" + (f" + {_constant(added)}" if added else ""))
+
+
 def _product(value: str, prime: int, added: int = 0) -> str:
-    return _wrapped(
-        f"{_wide(value)} * {_constant(_PRIMES[prime - 1])}" + (f" + {_constant(_PRIMES[added - 1])}" if added else "")
-    )
+    return _times(value, _PRIMES[prime - 1], _PRIMES[added - 1] if added else 0)
 
 
 def _sum(*values: str) -> str:
@@ -106,3 +110,54 @@ def _hash() -> str:
 
 XXHASH64: Final = _hash()
 """The template of the function."""
+
+
+# -- MURMUR3 ----------------------------------------------------------------------------------------------------------
+
+_FACTORS: Final = _signed(0x87C37B91114253D5, 0x4CF5AD432745937F)
+_MIXERS: Final = _signed(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+_BLOCK: Final = 32
+"""The digits of a block of 16 bytes, which are two words."""
+
+
+def _first_word(word: str) -> str:
+    return _times(_rotated(_times(word, _FACTORS[0]), 31), _FACTORS[1])
+
+
+def _second_word(word: str) -> str:
+    return _times(_rotated(_times(word, _FACTORS[1]), 33), _FACTORS[0])
+
+
+def _mixed(half: str) -> str:
+    for factor in _MIXERS:
+        half = _times(_shifted(half, 33), factor)
+    return _shifted(half, 33)
+
+
+def _little_endian(half: str) -> str:
+    digits = f"lpad(hex({half}), 16, '0')"
+    return _bound("d", digits, f"concat({', '.join(f'substring(d, {place}, 2)' for place in range(15, 0, -2))})")
+
+
+def _added(halves: str) -> str:
+    return _bound("a", halves, _bound("b", _sum("a[0]", "a[1]"), f"array(b, {_sum('b', 'a[1]')})"))
+
+
+def _murmur3() -> str:
+    words = _read("x", "i", 8), _read("x", "i + 16", 8)
+    first = _times(_sum(_rotated(f"(a[0] ^ {_first_word(words[0])})", 27), "a[1]"), 5, 0x52DCE729)
+    second = _times(_sum(_rotated(f"(a[1] ^ {_second_word(words[1])})", 31), "b"), 5, 0x38495AB5)
+    blocks = f"(char_length(x) div {_BLOCK} * {_BLOCK})"
+    found = _folded(_places("0", blocks, _BLOCK // 2), "array(0L, 0L)", _bound("b", first, f"array(b, {second})"))
+    # What is left of a word is filled up with zeros; a word of zeros changes nothing.
+    rest = f"rpad(substring(x, {blocks} + 1), {_BLOCK}, '0')"
+    words = _first_word(_read("y", "0", 8)), _second_word(_read("y", "16", 8))
+    size = "CAST(octet_length({0}) AS BIGINT)"
+    found = _bound("y", rest, _bound("a", found, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
+    mixed = _bound("a", _added(found), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
+    bytes_of = _bound("a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))")
+    return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
+
+
+MURMUR3: Final = _murmur3()
+"""The template of the function, of 128 bits."""
