@@ -147,6 +147,9 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         analyzer.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
     if not isinstance(literal, e.Constant) or literal.value is None:
         analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
+    for value, argument in zip(values[1:], node.arguments[1:], strict=True):
+        if value.type.base in {"array", "map", "row", "varbinary"}:
+            analyzer.refuse(f"Type not supported for formatting: {value.type}", argument)
     try:
         wanted = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
