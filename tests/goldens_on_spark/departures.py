@@ -50,9 +50,9 @@ and {others} others.
   or OFFSET, which are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
-  A moment or a JSON value that has no room in `varchar(n)` is INVALID_CAST_ARGUMENT, for which `TRY_CAST` gives NULL; of Trino too this is an internal error.
-- **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's, as they are where `url_decode` or `from_base64` cannot read a
-  text, which is said in other words.
+  A moment or a JSON value that has no room in `varchar(n)` fails with Trino's internal error where it is cast, also under `TRY_CAST`; in Trino where it is stored or sent.
+- **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's. A part of a JSON value that cannot
+  be cast to its type (`CAST(JSON '["x"]' AS array(bigint))`) is named without the whole value around it, which Trino adds.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX outside of brackets (NOT_SUPPORTED), and are read
   as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`

@@ -19,7 +19,8 @@ __all__ = ["java_gone", "problem_of", "translate", "was_cancelled", "with_next_s
 
 T = TypeVar("T", bound=RowMergeError)
 
-_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (?:((?s:.*?)) SQLSTATE: \w+|(.*))")
+"""An error of ours; a value in its message may have several lines."""
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TOO_DEEP: Final = re.compile(
@@ -184,8 +185,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     # What follows shows the SQL that we printed, in which errors that did not happen are written too.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
-        code, origin, message = marked.groups()
-        ours = ExecutionError(message, code=code, step=step)
+        code, origin, message, line = marked.groups()
+        ours = ExecutionError(line if message is None else message, code=code, step=step)
         ours.origin = None if origin is None else int(origin)
         ours.raised = of_text(text)
         return _with_cause(ours, error)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.functions.formats import FormatError, argument_types
+from rowmerge_nb.spi.types import DATE, TIMESTAMP, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.functions.date_patterns import CLOCK_CONVERSIONS, DATE_CONVERSIONS
+from rowmerge_nb.sql.functions.formats import ISO_DATE, FormatError, Moment, argument_types, with_moments
 from rowmerge_nb.sql.functions.regexp_groups import structure
 from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.typed import expressions as e
@@ -146,32 +147,51 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         analyzer.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
     if not isinstance(literal, e.Constant) or literal.value is None:
         analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
+    for value, argument in zip(values[1:], node.arguments[1:], strict=True):
+        if value.type.base in {"array", "map", "row", "varbinary"}:
+            analyzer.refuse(f"Type not supported for formatting: {value.type}", argument)
     try:
         wanted = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
         said = f"Invalid format string: {literal.value} ({error})"
         analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
-    found: list[e.Typed] = [literal]
+    written, moments = with_moments(literal.value, [value.type for value in values[1:]])
+    found: list[e.Typed] = [e.Constant(literal.type, written)]
     for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
         if kind is None or not can_cast(value.type, kind):
             said = f"format of a value of type {value.type} in this form is not supported by this engine"
             analyzer.refuse(said, argument)
         typed = value if value.type == kind else e.Apply(kind, "cast", (value,))
         found.append(_as_java(typed) if kind.base in {"time", "timestamp"} else typed)
-    return found
+    return [*found, *(_part(values[1 + moment.argument], moment) for moment in moments)]
+
+
+def _part(value: e.Typed, moment: Moment) -> e.Typed:
+    """Write a part of a moment as Java does."""
+    if moment.conversion == ISO_DATE:
+        shown = e.Apply(VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,))
+        return _call("regexp_replace", shown, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+"))
+    clock = e.Apply(TIMESTAMP, "cast", (value,)) if value.type != TIMESTAMP else value
+    tokens = {**DATE_CONVERSIONS, **CLOCK_CONVERSIONS}[moment.conversion]
+    shown = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
+    return _call("lower", shown) if moment.conversion == "p" else shown
+
+
+def _call(name: str, *arguments: e.Typed) -> e.Typed:
+    found = resolve(name, [VARCHAR] * len(arguments))
+    assert found is not None
+    return e.Apply(VARCHAR, "function", arguments, found.overload)
 
 
 def _as_java(moment: e.Typed) -> e.Typed:
     """Write a moment as Java does: a T before the time, three or six digits of a second's parts, none and no seconds where all are 0."""
     shown: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
     for pattern, replacement in ((" ", "T"), (_ZEROS, "")):
-        constants = (e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
-        found = resolve("regexp_replace", [VARCHAR] * 3)
-        assert found is not None
-        shown = e.Apply(VARCHAR, "function", (shown, *constants), found.overload)
+        shown = _call("regexp_replace", shown, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
     return shown
 
 
+_FIVE_DIGITS: Final = r"^(?=\d{5})"
 _ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
 
 

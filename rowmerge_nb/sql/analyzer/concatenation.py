@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type, is_text, listed_types
+from rowmerge_nb.sql.typed.types import LONGEST_CHAR, common_type, is_text, listed_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,8 @@ def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.T
         return _of_arrays(analyzer, node, values)
     if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
         result = _joined(kinds)
+        if result.base == "char" and result.parameters[0] > LONGEST_CHAR:
+            analyzer.context.error("TYPE_NOT_FOUND", f"Unknown type: {result}", node.error_span)
         parts = [analyzer.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type)) for v in values]
         return e.Apply(result, "concat", tuple(parts))
     if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
@@ -110,9 +112,9 @@ def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, kinds: Sequence[Type
 
 
 def _joined(kinds: Sequence[Type]) -> Type:
-    """Text joined with text is varchar; char joined with text of a length is char of both lengths."""
-    if any(kind.base == "char" for kind in kinds) and all(kind.parameters for kind in kinds):
-        return Type("char", (sum(kind.parameters[0] for kind in kinds),))
+    """Text joined with text is varchar; char joined with text is char of both lengths, of which that of unbounded text is the longest."""
+    if any(kind.base == "char" for kind in kinds):
+        return Type("char", (sum(kind.parameters[0] if kind.parameters else LONGEST_CHAR for kind in kinds),))
     return VARCHAR
 
 

@@ -110,7 +110,8 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
         begin = min(span.start + 1 + index, span.end)
         analyzer.context.error("SYNTAX_ERROR", error.message, Span(begin, span.end, line, column))
     except PathRefusedError as error:
-        analyzer.refuse(f"{error} in the JSON path '{literal.value}' is not supported by this engine", node.path)
+        here = "" if error.everywhere else f" in the JSON path '{literal.value}' is not supported by this engine"
+        analyzer.refuse(f"{error}{here}", node.path)
 
 
 def _returned(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:

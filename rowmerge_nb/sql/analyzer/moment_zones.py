@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, is_zoned, zoned
-from rowmerge_nb.sql.typed.zones import UNKNOWN_ZONES, canonical_zone
+from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES, canonical_zone
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
@@ -72,8 +72,8 @@ def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, un
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
-            code, *said = UNKNOWN_ZONES[unknown]
-            analyzer.context.error(code, zone.value.join(said), node.error_span)
+            code, *said = UNKNOWN_ZONES[unknown] if zone.value else EMPTY_ZONE
+            analyzer.context.error(code, zone.value.join(said) if zone.value else said[0], node.error_span)
         return e.Constant(VARCHAR, name)
     return written(VARCHAR, unknown, zone)
 

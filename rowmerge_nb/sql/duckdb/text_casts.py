@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
+from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type, failure
 from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.types import precision_of
 from rowmerge_nb.sql.typed.zones import DISTANCE, names_of_zones
@@ -210,6 +210,13 @@ def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> 
     def fitting(found: str) -> str:
         said = ["'Value '", java_double(text), "' ('", found, "')'"] if source.base == "double" else ["'Value '", found]
         message = fail(_CODE, *said, f"' cannot be represented as {target.base}({length})'")
+        if source.base in {"timestamp", "timestamp with time zone"}:
+            # What Trino does not check is found when it is stored or sent, under TRY too.
+            message = failure(
+                "GENERIC_INTERNAL_ERROR",
+                f"'Character count exceeds length limit {length}: base64:'",
+                f"to_base64(encode({found}))",
+            )
         return f"CASE WHEN {found} IS NULL OR length({found}) <= {length} THEN {found} ELSE {message} END"
 
     return bound(fitting, shown)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.functions.hashes import MURMUR3, XXHASH64
+
 __all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
@@ -22,27 +24,33 @@ to_hex(varbinary) -> varchar | hex({0})
 from_hex(varchar(x)) -> varbinary | CASE WHEN octet_length({0}) % 2 = 1 THEN {fail odd} WHEN {0} RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex({0}) END
 from_hex(varbinary) -> varbinary | CASE WHEN octet_length(CAST({0} AS STRING)) % 2 = 1 THEN {fail odd} WHEN CAST({0} AS STRING) RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex(CAST({0} AS STRING)) END
 to_base64(varbinary) -> varchar | {in base 64}
-from_base64(varchar(x)) -> varbinary | IF({0} RLIKE {base64}, unbase64({0}), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
-from_base64(varbinary) -> varbinary | IF(CAST({0} AS STRING) RLIKE {base64}, unbase64(CAST({0} AS STRING)), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
+from_base64(varchar(x)) -> varbinary | IF({0} RLIKE {base64}, unbase64({0}), IF({0} IS NULL, NULL, {fail base64}))
+from_base64(varbinary) -> varbinary | IF(CAST({0} AS STRING) RLIKE {base64}, unbase64(CAST({0} AS STRING)), IF({0} IS NULL, NULL, {fail bytes in base64}))
 to_base32(varbinary) -> varchar | array_join(transform(regexp_extract_all(hex({0}), '.{1,10}', 0), h -> rpad(translate(left(lpad(conv(rpad(h, 10, '0'), 16, 32), 8, '0'), CAST(ceil(char_length(h) * 0.8BD) AS INT)), {digits 32}, {letters 32}), 8, '=')), '')
 from_base32(varchar(x)) -> varbinary | {from base 32}
 from_base32(varbinary) -> varbinary | {bytes from base 32}
 to_base64url(varbinary) -> varchar | translate({in base 64}, '+/', '-_')
-from_base64url(varchar(x)) -> varbinary | IF({0} NOT RLIKE '[+/]' AND translate({0}, '-_', '+/') RLIKE {base64}, unbase64(translate({0}, '-_', '+/')), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
-from_base64url(varbinary) -> varbinary | IF(CAST({0} AS STRING) NOT RLIKE '[+/]' AND translate(CAST({0} AS STRING), '-_', '+/') RLIKE {base64}, unbase64(translate(CAST({0} AS STRING), '-_', '+/')), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
+from_base64url(varchar(x)) -> varbinary | IF({0} NOT RLIKE '[+/]' AND translate({0}, '-_', '+/') RLIKE {base64}, unbase64(translate({0}, '-_', '+/')), IF({0} IS NULL, NULL, {fail base64url}))
+from_base64url(varbinary) -> varbinary | IF(CAST({0} AS STRING) NOT RLIKE '[+/]' AND translate(CAST({0} AS STRING), '-_', '+/') RLIKE {base64}, unbase64(translate(CAST({0} AS STRING), '-_', '+/')), IF({0} IS NULL, NULL, {fail bytes in base64url}))
 to_big_endian_32(integer) -> varbinary | unhex(right(lpad(hex({0}), 16, '0'), 8))
 from_big_endian_32(varbinary) -> integer | IF(octet_length({0}) <> 4, {fail length 4}, CAST(IF(hex({0}) >= '8', CAST(conv(hex({0}), 16, 10) AS BIGINT) - 4294967296, CAST(conv(hex({0}), 16, 10) AS BIGINT)) AS INT))
 to_big_endian_64(bigint) -> varbinary | unhex(lpad(hex({0}), 16, '0'))
 from_big_endian_64(varbinary) -> bigint | IF(octet_length({0}) <> 8, {fail length 8}, CAST(conv(hex({0}), 16, -10) AS BIGINT))
+to_ieee754_32(real) -> varbinary | unhex(right(lpad(hex({bits 32} | {sign bit of 32}), 16, '0'), 8))
+from_ieee754_32(varbinary) -> real | IF(octet_length({0}) <> 4, {fail:INVALID_FUNCTION_ARGUMENT:Input floating-point value must be exactly 4 bytes long}, CAST({float of bits 32} AS FLOAT))
+to_ieee754_64(double) -> varbinary | unhex(lpad(hex({bits 64} | {sign bit}), 16, '0'))
+from_ieee754_64(varbinary) -> double | IF(octet_length({0}) <> 8, {fail:INVALID_FUNCTION_ARGUMENT:Input floating-point value must be exactly 8 bytes long}, {float of bits 64})
 md5(varbinary) -> varbinary | unhex(md5({0}))
 sha1(varbinary) -> varbinary | unhex(sha1({0}))
 sha256(varbinary) -> varbinary | unhex(sha2({0}, 256))
 sha512(varbinary) -> varbinary | unhex(sha2({0}, 512))
-hmac_md5(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
-hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
-hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
-hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
+hmac_md5(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
+hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
+hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
+hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
 crc32(varbinary) -> bigint | crc32({0})
+xxhash64(varbinary) -> varbinary | {xxhash64}
+murmur3(varbinary) -> varbinary | {murmur3}
 """
 
 _DIGIT: Final = "[A-Za-z0-9+/]"
@@ -95,7 +103,76 @@ def _from_base_32(text: str, shown: str) -> str:
 _LETTERS_32: Final = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'"
 _DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
 
+
+def _not_in_base_64(text: str, digits: str) -> str:
+    """Say what Java says of a text that is not in base 64: what stops the first reading of it from its beginning.
+
+    Args:
+        text: the text as messages name it.
+        digits: the letters that are digits, as in a class of characters.
+    """
+    read = f"char_length(regexp_extract({text}, '^[{digits}]*', 0))"
+    rest = f"substring({text}, {read} + 1)"
+    byte = f"CAST(conv(left(hex(encode({rest}, 'UTF-8')), 2), 16, 10) AS INT)"
+    letter = f"IF({byte} < 128, lower(hex({byte})), concat('-', lower(hex(256 - {byte}))))"
+    ending = "'Input byte array has"
+    return (
+        "{fail:INVALID_FUNCTION_ARGUMENT:$(CASE "
+        f"WHEN octet_length({text}) < 2 THEN 'Input byte[] should at least have 2 bytes for base64 bytes' "
+        f"WHEN {rest} = '' OR ({rest} LIKE '=%' AND {read} % 4 = 1) THEN 'Last unit does not have enough valid bits' "
+        f"WHEN {rest} NOT LIKE '=%' THEN concat('Illegal base64 character ', {letter}) "
+        f"WHEN {read} % 4 = 0 OR ({read} % 4 = 2 AND {rest} NOT LIKE '==%') THEN {ending} wrong 4-byte ending unit' "
+        f"ELSE concat({ending} incorrect ending byte at ', {read} + IF({read} % 4 = 2, 2, 1)) END)}}"
+    )
+
+
+def _bits_of(exponents: int, fraction: int) -> str:
+    """The bits of a float but its sign, as a bigint. Powers of two are exact, so that nothing is rounded; a logarithm may be.
+
+    Args:
+        exponents: how many bits the exponent has.
+        fraction: how many the fraction has.
+    """
+    size, bias, infinite = "CAST(abs({0}) AS DOUBLE)", 2 ** (exponents - 1) - 1, 2**exponents - 1
+    near = f"CAST(floor(log2({size})) AS INT)"
+    power = f"({near} + CASE WHEN {size} < power(2D, {near}) THEN -1 WHEN {size} >= power(2D, {near} + 1) THEN 1 ELSE 0 END)"
+    # In two steps, for a double has not the power of two that makes an integer of the least of doubles.
+    least = f"CAST({size} * power(2D, {bias - 1}) * {2**fraction}D AS BIGINT)"
+    return (
+        f"CASE WHEN isnan({{0}}) THEN {infinite << fraction | 1 << fraction - 1}L WHEN {size} = CAST('Infinity' AS DOUBLE) THEN {infinite << fraction}L "
+        f"WHEN {size} < power(2D, {1 - bias}) THEN {least} "
+        f"ELSE {power} * {2**fraction}L + {(bias - 1) << fraction}L + CAST({size} * power(2D, -{power}) * {2**fraction}D AS BIGINT) END"
+    )
+
+
+def _float_of(exponents: int, fraction: int) -> str:
+    """The float that bytes are the bits of, as a double."""
+    bias, infinite = 2 ** (exponents - 1) - 1, 2**exponents - 1
+    bits = "CAST(conv(hex({0}), 16, -10) AS BIGINT)"
+    exponent, rest = f"(shiftright({bits}, {fraction}) & {infinite}L)", f"({bits} & {2**fraction - 1}L)"
+    sign = f"IF(({bits} & {_as_long(1 << exponents + fraction)}) = 0, 1D, -1D)"
+    number = f"CAST({rest} + IF({exponent} > 0, {2**fraction}L, 0L) AS DOUBLE) * power(2D, greatest({exponent}, 1L) - {bias + fraction})"
+    large = f"CAST(IF({rest} = 0, 'Infinity', 'NaN') AS DOUBLE)"
+    return f"({sign} * IF({exponent} = {infinite}, {large}, {number}))"
+
+
+def _as_long(bits: int) -> str:
+    return f"{bits}L" if bits < 2**63 else "(-9223372036854775807L - 1L)"
+
+
 FRAGMENTS: Final = {
+    "xxhash64": XXHASH64,
+    "murmur3": MURMUR3,
+    "bits 32": _bits_of(8, 23),
+    "bits 64": _bits_of(11, 52),
+    "sign bit of 32": "IF(CAST({0} AS STRING) LIKE '-%', 2147483648L, 0L)",
+    "sign bit": f"IF(CAST({{0}} AS STRING) LIKE '-%', {_as_long(1 << 63)}, 0L)",
+    "float of bits 32": _float_of(8, 23),
+    "float of bits 64": _float_of(11, 52),
+    "fail base64": _not_in_base_64("$0", "A-Za-z0-9+/"),
+    "fail bytes in base64": _not_in_base_64("CAST($0 AS STRING)", "A-Za-z0-9+/"),
+    "fail base64url": _not_in_base_64("$0", "A-Za-z0-9_-"),
+    "fail bytes in base64url": _not_in_base_64("CAST($0 AS STRING)", "A-Za-z0-9_-"),
     "mended": _mended("'EFBFBD'"),
     "mended 1": _mended("hex({1})"),
     "mended by number": _mended("hex(decode(unhex(lpad(hex({1}), 8, '0')), 'UTF-32'))"),

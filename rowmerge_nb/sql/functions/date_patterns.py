@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PatternError", "Token", "joda_tokens", "mysql_tokens"]
+__all__ = ["CLOCK_CONVERSIONS", "DATE_CONVERSIONS", "ISO_DATE", "PatternError", "Token", "joda_tokens", "mysql_tokens"]
 
 
 class PatternError(ValueError):
@@ -74,8 +74,31 @@ _COLON: Final = (Token("literal", text=":"),)
 _SPACE: Final = (Token("literal", text=" "),)
 _CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
-_ISO_DATE: Final = "%Y-%m-%d"
+ISO_DATE: Final = "%Y-%m-%d"
+"""The pattern that Trino reads in a way of its own, with words of its own about texts of ten letters."""
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
+
+_SLASH: Final = (Token("literal", text="/"),)
+CLOCK_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+    **{letter: _MYSQL[letter] for letter in "HIklSp"},
+    "M": _MYSQL["i"],
+    "L": (Token("fraction", 3),),
+    "N": (Token("fraction", 9),),
+    "R": _CLOCK["T"][:3],
+    "T": _CLOCK["T"],
+    "r": _CLOCK["r"],
+}
+"""What Java's formatter makes of a time of day, by the letter behind ``%t``."""
+DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+    **{letter: _MYSQL[letter] for letter in "abdejmy"},
+    "A": _MYSQL["W"],
+    "B": _MYSQL["M"],
+    "h": _MYSQL["b"],
+    "C": (Token("century of era", 2),),
+    "Y": (Token("year of era", 4),),
+    "D": _MYSQL["m"] + _SLASH + _MYSQL["d"] + _SLASH + _MYSQL["y"],
+}
+"""What it makes of a date, but for ``%tF``."""
 
 _JODA: Final = {
     "G": "era",
@@ -119,8 +142,8 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     if not tokens:
         msg = "Both printing and parsing not supported"
         raise PatternError(msg)
-    if pattern == _ISO_DATE:
-        # Trino reads this pattern alone in a way of its own, years of more digits with it.
+    if pattern == ISO_DATE:
+        # Years of more digits are read with it.
         tokens[0] = Token("year", 4, most=9)
     return tuple(tokens)
 

@@ -65,7 +65,7 @@ date(timestamp(6)) -> date | CAST({0} AS DATE)
 to_unixtime(timestamp(6)) -> double | (unix_millis(CAST({0} AS TIMESTAMP)) / 1000D + pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000) / 1000000D)
 to_unixtime(timestamp(6) with time zone) -> double | (unix_millis({0}) / 1000D + pmod(unix_micros({0}), 1000) / 1000000D)
 human_readable_seconds(double) -> varchar | CASE WHEN {0} IS NULL THEN NULL WHEN isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0} ELSE {periods} END
-parse_duration(varchar(x)) -> interval day to second | IF({0} IS NULL OR {0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0})
+parse_duration(varchar(x)) -> interval day to second | IF({0} IS NULL OR {0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:duration is empty}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0}))
 """
 
 FRAGMENTS: Final = {
@@ -84,7 +84,7 @@ FRAGMENTS: Final = {
         "WHEN 'ns' THEN 0.000001D WHEN 'us' THEN 0.001D WHEN 'ms' THEN 1D WHEN 's' THEN 1000D WHEN 'm' THEN 60000D WHEN 'h' THEN 3600000D "
         "WHEN 'd' THEN 86400000D ELSE {unit} END + 0.5D) AS DECIMAL(18,0)) / 1000)"
     ),
-    "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $0} AS DOUBLE)",
+    "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $(regexp_extract($0, '[a-zA-Z]+', 0))} AS DOUBLE)",
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
 

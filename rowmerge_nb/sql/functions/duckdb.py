@@ -136,8 +136,9 @@ FUNCTIONS: Final[dict[str, str]] = {
     **{f"{function}(decimal(p,s))": f"CAST({function}({{0}}) AS {{type}})" for function in ("floor", "ceil", "ceiling")},
     "round(double)": f"CASE WHEN {_LARGE} THEN {{0}} WHEN {{0}} = 0 THEN 0.0::DOUBLE ELSE round({{0}}) END",
     "round(double, integer)": (
-        f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN isnan({{0}}) OR abs({{0}} * {_SCALE}) >= 4503599627370496.0::DOUBLE "
-        f"THEN {{0}} WHEN {{0}} = 0 THEN 0.0::DOUBLE ELSE round({{0}} * {_SCALE}) / {_SCALE} END"
+        f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN {_SCALE} = 0 AND isfinite({{0}}) THEN 'nan'::DOUBLE "
+        f"WHEN NOT isfinite({{0}} * {_SCALE}) THEN {{0}} WHEN abs({{0}} * {_SCALE}) >= 4503599627370496.0::DOUBLE "
+        f"THEN {{0}} * {_SCALE} / {_SCALE} WHEN {{0}} = 0 THEN 0.0::DOUBLE ELSE round({{0}} * {_SCALE}) / {_SCALE} END"
     ),
     **{f"{function}({kind})": f"{function}({{0}})" for function in ("floor", "ceil", "ceiling") for kind in ("real", "double")},
     "round(real)": "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496.0::DOUBLE THEN {0} WHEN {0} = 0 THEN 0.0::FLOAT ELSE round({0}) END",

@@ -88,6 +88,7 @@ tanh(double) -> double | tanh({0})
 degrees(double) -> double | degrees({0})
 radians(double) -> double | radians({0})
 atan2(double, double) -> double | IF({0} = 0 AND {1} <= {inf}, {angle of zero}, atan2({0}, {1}))
+great_circle_distance(double, double, double, double) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN abs({0}) > 90 THEN {no latitude} WHEN abs({1}) > 180 THEN {no longitude} WHEN abs({2}) > 90 THEN {no latitude} WHEN abs({3}) > 180 THEN {no longitude} ELSE atan2(sqrt({to the east} * {to the east} + {to the north} * {to the north}), {towards}) * 6371.01D END
 pi() -> double | pi()
 e() -> double | e()
 nan() -> double | {nan}
@@ -153,8 +154,8 @@ FRAGMENTS: Final = {
     "spread": "sqrt(({share} * (1 - {share})) / {trials} + ({2} * {2}) / (4 * {trials} * {trials}))",
     "whole": "(1 + ({2} * {2}) / {trials})",
     "rounded 0 to 1": (
-        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN isnan({0}) OR abs({0} * {factor}) >= 4503599627370496D THEN {0} "
-        "WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} "
+        "WHEN abs({0} * {factor}) >= 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
     ),
     "factor": "power(10D, {1})",
     "rounded 0": "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN -round(-{0}) ELSE round({0}) END",
@@ -186,6 +187,12 @@ FRAGMENTS: Final = {
         "(IF({0} LIKE '-%', -1, 1) * reduce(split({digits}, ''), CAST(0 AS DECIMAL(38,0)), "
         "(n, c) -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS DECIMAL(38,0))))"
     ),
+    "no latitude": "{fail:INVALID_FUNCTION_ARGUMENT:Latitude must be between -90 and 90}",
+    "no longitude": "{fail:INVALID_FUNCTION_ARGUMENT:Longitude must be between -180 and 180}",
+    # Three sides of the way on a sphere, between latitudes and longitudes.
+    "to the east": "(cos(radians({2})) * sin(radians({1}) - radians({3})))",
+    "to the north": "(cos(radians({0})) * sin(radians({2})) - sin(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
+    "towards": "(sin(radians({0})) * sin(radians({2})) + cos(radians({0})) * cos(radians({2})) * cos(radians({1}) - radians({3})))",
     "bucket": "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS BIGINT)",
     # Trino halves the bins until one is left, and looks at no others: of those NULL counts as 0, and is in order with all.
     "searched bins": (

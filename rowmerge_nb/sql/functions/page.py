@@ -34,7 +34,7 @@ _TITLES: Final = {
 _NOTES: Final = {
     "math": "Powers, roots, exponentials, logarithms and trigonometry come from Java's StrictMath in Spark and from Math in Trino: the "
     "last binary digit may differ. `random` differs by its nature.",
-    "strings": "Text is compared and counted by code points. `format` and the functions below take what Java's formatter takes.",
+    "strings": "Text is compared and counted by code points. `format` takes what Java's formatter takes, but `%a`, `%h` of text and moments, and `%t` of integers and of moments with a zone. What makes a `char` of more than 65,536 letters is refused, as in Trino.",
     "regexp": "The second argument is the pattern as one of Java's engine: `\\w`, `\\d` and `\\s` are ASCII, `\\b`, the classes of POSIX "
     "(`[[:alpha:]]`) and case are Unicode's, `.` and `$` know `\\n` alone as the end of a line, and characters are whole, as for Trino's engine, Joni. "
     "In a pattern that is no literal classes of POSIX stand within brackets. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
@@ -42,10 +42,10 @@ _NOTES: Final = {
     "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
-    "`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode: members, subscripts (numbers, `last`, `last - 1`, ranges with `to`, "
+    "`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode: members, `..key`, subscripts (numbers, `last`, `last - 1`, ranges with `to`, "
     "lists), filters with all predicates but `like_regex`, which Trino refuses as well, the methods `abs()`, `ceiling()`, `double()`, `floor()`, `keyvalue()`, "
     "`size()` and `type()`, arithmetic of integers and doubles, and values of PASSING that are booleans, numbers but decimals, varchar or FORMAT JSON. "
-    "`..key`, other subscripts, decimals that are not compared, `keyvalue()` twice or within a filter, `varbinary` documents, ENCODING UTF16 and UTF32, and "
+    "Other subscripts, decimals that are not compared, `keyvalue()` twice or within a filter, `varbinary` documents, ENCODING UTF16 and UTF32, and "
     "documents, values or defaults that are subqueries are refused. "
     "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
     "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "

@@ -23,8 +23,6 @@ values_at_quantiles(tdigest, array(double)) -> array(double) ! its type, a sketc
 quantile_at_value(qdigest(bigint), bigint) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 quantile_at_value(qdigest(double), double) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 quantile_at_value(qdigest(real), real) -> double ! its type, a sketch, does not exist in Spark with Trino's content
-xxhash64(varbinary) -> varbinary ! Spark SQL has no such hash
-murmur3(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_32(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_64(varbinary) -> varbinary ! Spark SQL has no such hash
 normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
@@ -66,7 +64,6 @@ geometry_invalid_reason(geometry) -> varchar ! geospatial types do not exist her
 geometry_nearest_points(geometry, geometry) -> row(geometry, geometry) ! geospatial types do not exist here
 geometry_to_bing_tiles(geometry, integer) -> array(bingtile) ! geospatial types do not exist here
 geometry_union(array(geometry)) -> geometry ! geospatial types do not exist here
-great_circle_distance(double, double, double, double) -> double ! geospatial types do not exist here
 line_interpolate_point(geometry, double) -> geometry ! geospatial types do not exist here
 line_interpolate_points(geometry, double) -> array(geometry) ! geospatial types do not exist here
 line_locate_point(geometry, geometry) -> double ! geospatial types do not exist here
@@ -148,10 +145,6 @@ render(boolean) -> varchar(16) ! colors of a terminal do not exist here
 render(double, color) -> varchar(41) ! colors of a terminal do not exist here
 render(varchar(x), color) -> varchar ! colors of a terminal do not exist here
 rgb(bigint, bigint, bigint) -> color ! colors of a terminal do not exist here
-to_ieee754_32(real) -> varbinary ! Spark SQL does not show a number's bits
-to_ieee754_64(double) -> varbinary ! Spark SQL does not show a number's bits
-from_ieee754_32(varbinary) -> real ! Spark SQL does not show a number's bits
-from_ieee754_64(varbinary) -> double ! Spark SQL does not show a number's bits
 word_stem(varchar(x)) -> varchar(x) ! Spark SQL has no stemmer
 word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators

@@ -15,7 +15,7 @@ regexp_extract_all(varchar(x), varchar(y)) -> array(varchar(x)) | regexp_extract
 regexp_extract_all(varchar(x), varchar(y), bigint) -> array(varchar(x)) | regexp_extract_all({0}, {1}, {int:2})
 regexp_position(varchar(x), varchar(y)) -> integer | CASE WHEN {0} = '' OR regexp_instr({0}, {1}) = 0 THEN -1 ELSE regexp_instr({0}, {1}) END
 regexp_position(varchar(x), varchar(y), integer) -> integer | CASE WHEN {2} < 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:start position cannot be smaller than 1} WHEN {2} > char_length({0}) OR regexp_instr({0}, {from there}) = 0 THEN -1 ELSE regexp_instr({0}, {from there}) END
-regexp_position(varchar(x), varchar(y), integer, integer) -> integer ! Spark SQL does not tell where the further matches of a pattern are
+regexp_position(varchar(x), varchar(y), integer, integer) -> integer | CASE WHEN {2} < 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:start position cannot be smaller than 1} WHEN {3} < 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:occurrence cannot be smaller than 1} WHEN {2} > char_length({0}) OR regexp_count({0}, {from there}) < {3} THEN -1 ELSE char_length(substring_index(regexp_replace({0}, {from there}, '{mark}$0'), '{mark}', {3})) - {3} + 2 END
 regexp_replace(varchar(x), varchar(y)) -> varchar(x) | regexp_replace({0}, {1}, '')
 regexp_replace(varchar(x), varchar(y), varchar(z)) -> regexp replaced | regexp_replace({0}, {1}, {2})
 regexp_replace(varchar(x), varchar(y), function(array(varchar(x)),varchar)) -> varchar | {by lambda}
@@ -23,6 +23,8 @@ regexp_split(varchar(x), varchar(y)) -> array(varchar(x)) | IF(regexp_instr({0},
 """
 
 FRAGMENTS: Final = {
+    # A character for private use, before every match.
+    "mark": chr(0x10FEFF),
     # What stands before a match is looked at as well, so that \b and the like know it.
     "from there": r"concat('(?s:(?<=\\A.{', {2} - 1, ',100000000}))(?:', {1}, ')')",
 }

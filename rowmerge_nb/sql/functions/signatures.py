@@ -278,13 +278,11 @@ _LONGEST: Final = 2**31 - 1
 
 
 def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
-    """Make the rule for text whose longest length follows from the arguments' lengths; unbounded if one of them is."""
+    """Make the rule for text whose longest length follows from the arguments' lengths, of which that of unbounded text is the longest."""
 
     def result(arguments: Sequence[Type]) -> Type:
-        texts = [kind for kind in arguments if kind.base == "varchar"]
-        if not all(kind.parameters for kind in texts):
-            return VARCHAR
-        bound = min(_LONGEST, length(*(kind.parameters[0] for kind in texts)))
+        lengths = [kind.parameters[0] if kind.parameters else _LONGEST for kind in arguments if kind.base == "varchar"]
+        bound = min(_LONGEST, length(*lengths))
         return VARCHAR if bound == _LONGEST else Type("varchar", (bound,))
 
     return result

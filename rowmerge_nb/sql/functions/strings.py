@@ -82,7 +82,7 @@ url_extract_query(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(url_de
 url_extract_fragment(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(url_decode(replace(try_parse_url({0}, 'REF'), '+', '%2B')), '') END
 url_extract_parameter(varchar(x), varchar(y)) -> varchar(x) | url_decode(get(transform(filter(split(try_parse_url({0}, 'QUERY'), '&', -1), p -> split(p, '=', 2)[0] = {1}), p -> IF(instr(p, '=') > 0, substring(p, instr(p, '=') + 1), '')), 0))
 url_encode(varchar(x)) -> url encoded | url_encode({0})
-url_decode(varchar(x)) -> varchar(x) | url_decode({0})
+url_decode(varchar(x)) -> varchar(x) | IF({0} RLIKE {bad escape}, {fail escape}, url_decode({0}))
 """
 
 
@@ -127,6 +127,9 @@ _ENTRIES: Final = f"filter({_PARTS}, (p, i) -> p <> '' OR i < size({_PARTS}) - 1
 _KEYS: Final = f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])"
 _LETTERS: Final = r"regexp_replace({0}, '[^\\pL]', '')"
 _UNMAPPED: Final = f"regexp_extract(upper({_LETTERS}), '[^A-Z]', 0)"
+# The first escape that is none, and what of it is no digit.
+_BAD_ESCAPE: Final = "(?s)^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*+%"
+_NO_DIGIT: Final = f"regexp_extract($0, '{_BAD_ESCAPE}[0-9A-Fa-f]?([^0-9A-Fa-f])', 1)"
 
 FRAGMENTS: Final = {
     # Trino maps code point by code point; Spark maps ß to SS, and Σ at the end of a word to ς. Without a lambda, so that a
@@ -181,6 +184,12 @@ FRAGMENTS: Final = {
     "fail unmapped": (
         f"{{fail:INVALID_FUNCTION_ARGUMENT:The character is not mapped: $({_in_message(_UNMAPPED)}) "
         f"(index=$({_in_message(f'CAST(conv(hex(encode({_UNMAPPED}, {_UTF_32})), 16, 10) - 65 AS INT)')}))}}"
+    ),
+    "bad escape": "'%(?![0-9A-Fa-f][0-9A-Fa-f])'",
+    "fail escape": (
+        f"IF({{0}} RLIKE '{_BAD_ESCAPE}..', {{fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Illegal hex characters in escape (%) pattern - "
+        f"not a hexadecimal digit: \"$({_NO_DIGIT})\" = $(conv(hex(encode({_NO_DIGIT}, 'UTF-32')), 16, 10))}}, "
+        "{fail:INVALID_FUNCTION_ARGUMENT:URLDecoder: Incomplete trailing escape (%) pattern})"
     ),
     "url checked": "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0}, 'PROTOCOL') IS NULL THEN NULL",
 }

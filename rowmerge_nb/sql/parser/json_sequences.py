@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.sql.tree import json_paths as t
@@ -24,6 +26,7 @@ _TOKENS: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LARGEST: Final = 10**9
+_HALF: Final = Decimal("0.5")
 _METHODS: Final = frozenset({"abs", "ceiling", "double", "floor", "keyvalue", "size", "type"})
 _OPERATORS: Final = frozenset({"==", "<>", "!=", "<", ">", "<=", ">="})
 _DECIMAL: Final = re.compile(r"[0-9]+\.[0-9]+")
@@ -42,12 +45,12 @@ class PathSyntaxError(ValueError):
 
 
 class PathRefusedError(ValueError):
-    """A part of the language of paths that this engine does not have; ``part`` names it."""
+    """A part of the language of paths that this engine does not have, or ``everywhere`` not Trino either, with Trino's words."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part: str, *, everywhere: bool = False) -> None:
         """Name the part."""
         super().__init__(part)
-        self.part = part
+        self.everywhere = everywhere
 
 
 def parse_path(text: str) -> JsonPath:
@@ -189,7 +192,9 @@ class _PathReader:
             return self._filter()
         self.expect(".")
         if self.accept("."):
-            self.refuse("the descendant member accessor")
+            if self.kind not in {"string", "word"}:
+                self.wrong(f"no viable alternative at input '..{self.word}'")
+            return t.Descendants(self._string() if self.kind == "string" else self.take())
         if self.accept("*"):
             return Member(None)
         if self.kind == "string":
@@ -255,7 +260,8 @@ class _PathReader:
                 self.fail("{STRING, NAMED_VARIABLE}")
             return t.StartsWith(left, self._begin())
         if self.word == "like_regex":
-            self.refuse("like_regex")
+            msg = "like_regex predicate in JSON path is not yet supported"
+            raise PathRefusedError(msg, everywhere=True)
         read = self.source[self.tokens[begin][2] : self.tokens[self.index][2] + len(self.word)]
         return self.wrong(f"no viable alternative at input '{read}'")
 
@@ -306,13 +312,21 @@ class _PathReader:
         if negative or not from_last or (self.kind == "symbol" and self.word == "+"):
             if not negative:
                 self.accept("+")
-            if self.kind in {"variable", "fraction", "string"} or self.word in {"$", "@", "(", "last", "+", "-"}:
+            if self.kind in {"variable", "string"} or self.word in {"$", "@", "(", "last", "+", "-"}:
                 self.refuse(f"a subscript with {self.word}")
-            if self.kind != "integer":
+            if self.kind not in {"integer", "fraction"}:
                 self.fail("a number or 'last'")
-            if len(self.word) > 10 or int(self.word) > _LARGEST:
-                self.refuse(f"the subscript {self.word}")
-            number = -int(self.take()) if negative else int(self.take())
+            number = self._whole(negative=negative, from_last=from_last)
         if self.kind == "symbol" and self.word in {"+", "-", "*", "/", "%", ".", "[", "?"}:
             self.refuse(f"a subscript with {self.word}")
         return number, from_last
+
+    def _whole(self, *, negative: bool, from_last: bool) -> int:
+        """Read a number as an index: a fraction is rounded, together with what it is added to."""
+        number = Decimal(self.word)
+        # Of halves below zero it would matter whether the index as a whole is below zero, and whether it is a double.
+        if number > _LARGEST or (negative and number % 1 == _HALF):
+            self.refuse(f"the subscript {self.word}")
+        self.take()
+        number = -number if negative else number
+        return math.floor(number + _HALF) if from_last else int(number.quantize(Decimal(1), ROUND_HALF_UP))

@@ -111,7 +111,8 @@ def _division(
     if not checked or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
         return f"CAST({left} / {guarded} AS {name})"
     tried = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
-    return tried if safe else once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
+    # Of two types Spark would make one that has room for both.
+    return tried if safe else once(lambda b: f"IF({b} = 0, CAST({left} / {b} AS {name}), {tried})", right)
 
 
 def divisor(text: str, *, safe: bool) -> str:
@@ -241,6 +242,9 @@ def _scaled(operator: str, value: str, number: str, kind: Type, result: Type, fa
     """An interval times a number, cut to whole milliseconds or months."""
     units = f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
     product = f"{units} * {number}" if is_integer(kind) and operator == "*" else f"CAST({units} {operator} {number} AS BIGINT)"
+    if is_float(kind) and operator == "*":
+        # No interval times an infinite number is none.
+        product = f"CAST(nanvl({units} * {number}, 0D) AS BIGINT)"
     whole = (
         from_interval_micros(f"{product} * 1000") if result == INTERVAL_DAY else f"make_ym_interval(0, CAST({product} AS INT))"
     )

@@ -9,6 +9,7 @@ __all__ = [
     "Arithmetic",
     "Comparison",
     "Current",
+    "Descendants",
     "Document",
     "Exists",
     "Filter",
@@ -39,6 +40,13 @@ class Member(Part):
     """The values of a key; of all keys if it is None."""
 
     key: str | None
+
+
+@dataclass(frozen=True)
+class Descendants(Part):
+    """The values of a key at every depth, those of an object before those of what is within it."""
+
+    key: str
 
 
 @dataclass(frozen=True)

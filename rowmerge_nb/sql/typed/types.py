@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INTERVAL_DAY",
     "INTERVAL_YEAR",
+    "LONGEST_CHAR",
     "MAX_PRECISION",
     "MOST_MICROSECONDS",
     "NO_ORDER",
@@ -71,6 +72,7 @@ _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", 
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
 _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
 _NESTED: Final = frozenset({"map", "row", "array"})
+LONGEST_CHAR: Final = 65_536
 MAX_PRECISION: Final = 38
 MOST_MICROSECONDS: Final = 6
 """The most decimals of a second that values have here."""
@@ -277,8 +279,8 @@ def _common_text(left: Type, right: Type) -> Type:
     base = "varchar" if left.base == right.base == "varchar" else "char"
     if base == "varchar" and not (left.parameters and right.parameters):
         return VARCHAR
-    lengths = [t.parameters[0] if t.parameters else 65536 for t in (left, right)]
-    return Type(base, (min(max(lengths), 65536),)) if base == "char" else varchar_of(max(lengths))
+    lengths = [t.parameters[0] if t.parameters else LONGEST_CHAR for t in (left, right)]
+    return Type(base, (min(max(lengths), LONGEST_CHAR),)) if base == "char" else varchar_of(max(lengths))
 
 
 def _common_nested(left: Type, right: Type) -> Type | None:

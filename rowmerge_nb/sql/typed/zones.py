@@ -8,7 +8,7 @@ import re
 import zoneinfo
 from typing import Final
 
-__all__ = ["DISTANCE", "UNKNOWN_ZONES", "UTC_NAMES", "canonical_zone", "names_of_zones", "to_utc"]
+__all__ = ["DISTANCE", "EMPTY_ZONE", "UNKNOWN_ZONES", "UTC_NAMES", "canonical_zone", "names_of_zones", "to_utc"]
 
 DISTANCE: Final = "^(UTC|GMT|UT)?[+-]([0-9]|(0[0-9]|1[0-7])(:?[0-5][0-9]|:[0-5][0-9]:00)?|18(:?00|:00:00)?)$"
 """What tells a zone by its distance from UTC, as a regular expression: Java reads up to 18 hours, of which Trino takes 14."""
@@ -24,6 +24,9 @@ UNKNOWN_ZONES: Final = {
     "unsupported zone": ("NOT_SUPPORTED", "Time zone not supported: ", ""),
 }
 """By what checks the name of a zone: the code of an unknown one, and what is said before and behind its name."""
+
+EMPTY_ZONE: Final = ("GENERIC_INTERNAL_ERROR", "Zone id is an empty string")
+"""The code and the words of a name without a letter."""
 
 
 def canonical_zone(name: str) -> str | None:

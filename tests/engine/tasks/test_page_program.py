@@ -182,6 +182,11 @@ def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
         ("chr(l)", "INVALID_FUNCTION_ARGUMENT", "Not a valid Unicode code point: "),
         ("date_trunc('decade', w)", "INVALID_FUNCTION_ARGUMENT", "'decade' is not a valid TIMESTAMP field"),
         ("w + INTERVAL '300000' YEAR", "NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
+        (
+            *("CAST(w AS varchar(5))", "GENERIC_INTERNAL_ERROR"),
+            "Character count exceeds length limit 5: base64:MjAyNC0wMS0zMSAyMzo1OTo1OS45OTk5OTk=",
+        ),
+        ("TRY_CAST(w AS varchar(5))", "GENERIC_INTERNAL_ERROR", "Character count exceeds length limit 5: base64:"),
         ("CAST(j AS varchar(1))", "INVALID_CAST_ARGUMENT", "Value -2 cannot be represented as varchar(1)"),
     ],
 )  # fmt: skip

@@ -97,4 +97,4 @@ def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expr
             spark.sql(f"SELECT {sql} FROM VALUES (1)").collect()
         except Exception as error:
             raise translate(error, "run") from error
-    assert f"{caught.value.code} {caught.value.message}".strip() == expected
+    assert f"{caught.value.code} {caught.value.message}".strip().replace("\n", "\\n") == expected

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
@@ -83,8 +84,16 @@ def _key(text: str, kind: Type) -> str:
     return text if kind.base == "varchar" else f"CAST({text} AS STRING)"
 
 
+@dataclass(frozen=True)
+class _Cast:
+    """A cast as errors name it: the type wanted, and the whole value."""
+
+    target: Type
+    text: str
+
+
 def from_json(
-    text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, target: Type | None = None
+    text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast | None = None
 ) -> str | None:
     """Write the cast of a json value to another type.
 
@@ -93,23 +102,23 @@ def from_json(
         kind: the type wanted.
         cast: writes casts between other types.
         safe: NULL where the cast fails.
-        target: the type that the cast names, where the value is a part of it.
+        around: the cast that the value is a part of.
 
     Returns:
         None if this engine cannot cast json to the type as Trino does.
     """
-    target = target or kind
+    around = around or _Cast(kind, text)
     # What is shown as text is shown as a double if it has a decimal point.
     source = AS_DOUBLES.replace("{0}", text) if any(part.base == "varchar" for part in leaves(kind)) else text
     if kind.base == "row":
-        return _row(text, source, kind, cast, safe=safe, target=target)
+        return _row(text, source, kind, cast, safe=safe, around=around)
     read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
     if kind.base == "array":
         elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
-        inner = _from_variant("e", kind.parameters[0], cast, safe=safe, target=target)
+        inner = _from_variant("e", kind.parameters[0], cast, safe=safe, around=around)
         if inner is None:
             return None
-        message = _unexpected(text, "array", target, safe=safe)
+        message = _unexpected(text, "array", around, safe=safe)
         lost = f"WHEN {text} LIKE '[%' AND exists({elements}, e -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
             f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
@@ -117,16 +126,16 @@ def from_json(
         )
     if kind.base == "map" and kind.parameters[0].base == "varchar":
         entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
-        inner = _from_variant("e", kind.parameters[1], cast, safe=safe, target=target)
+        inner = _from_variant("e", kind.parameters[1], cast, safe=safe, around=around)
         if inner is None:
             return None
-        message = _unexpected(text, "object", target, safe=safe)
+        message = _unexpected(text, "object", around, safe=safe)
         lost = f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), e -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
             f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '{{%' "
             f"THEN transform_values({entries}, (k, e) -> {inner}) ELSE {message} END"
         )
-    inner = _from_variant("e", kind, cast, safe=safe, target=target)
+    inner = _from_variant("e", kind, cast, safe=safe, around=around, document=text)
     return None if inner is None else f"transform(array({read}), e -> {inner})[0]"
 
 
@@ -135,11 +144,11 @@ def _lost(value: str) -> str:
     return f"coalesce(schema_of_variant(e) <> 'VOID', false) AND {value} IS NULL"
 
 
-def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, target: Type) -> str | None:
+def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast) -> str | None:
     """A row of an object's members by their names, letters of either case, or of an array's elements by their places."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for place, (name, part) in enumerate(zip(kind.fields, kind.parameters, strict=True)):
-        inner = _from_variant("e", part, cast, safe=safe, target=target)
+        inner = _from_variant("e", part, cast, safe=safe, around=around)
         if inner is None:
             return None
         member = f"get(map_values(map_filter(m, (k, x) -> lower(k) = {text_literal((name or '').lower())})), 0)"
@@ -157,23 +166,24 @@ def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], s
         row, listed = f"IF({' OR '.join(lost_members)}, NULL, {row})", f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
     names = ", ".join(text_literal((name or "").lower()) for name in kind.fields)
     twice = f"filter(array({names}), f -> size(filter(map_keys(m), k -> lower(k) = f)) > 1)"
-    said = (text_literal(f"Cannot cast to {kind}. Duplicate field: "), f"get({twice}, 0)")
+    said = (text_literal(f"Cannot cast to {kind}. Duplicate field: "), f"get({twice}, 0)", r"'\n'", text)
     row = f"IF(size({twice}) > 0, {'NULL' if safe else fail('INVALID_CAST_ARGUMENT', *said)}, {row})"
     named = f"transform(array({as_map}), m -> {row})[0]" if all(kind.fields) else message
     listed = f"transform(array({as_array}), a -> IF(size(a) = {len(elements)}, {listed}, {message}))[0]"
     return (
         f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' THEN {named} "
-        f"WHEN {text} LIKE '[%' THEN {listed} ELSE {_unexpected(text, 'array or object', target, safe=safe)} END"
+        f"WHEN {text} LIKE '[%' THEN {listed} ELSE {_unexpected(text, 'array or object', around, safe=safe)} END"
     )
 
 
-def _unexpected(text: str, wanted: str, target: Type, *, safe: bool) -> str:
+def _unexpected(text: str, wanted: str, around: _Cast, *, safe: bool) -> str:
     """Say what stands where an array or an object should begin: a text without its quotation marks, of others what they begin with."""
     if safe:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"
     found = f"CASE WHEN {text} LIKE '\"%' THEN {read} WHEN {text} RLIKE '^[\\\\[{{]' THEN left({text}, 1) ELSE {text} END"
-    return fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast to {target}. Expected a json {wanted}, but got "), found)
+    said = text_literal(f"Cannot cast to {around.target}. Expected a json {wanted}, but got ")
+    return fail("INVALID_CAST_ARGUMENT", said, found, r"'\n'", around.text)
 
 
 def _failure(text: str, kind: Type, *, safe: bool) -> str:
@@ -181,19 +191,23 @@ def _failure(text: str, kind: Type, *, safe: bool) -> str:
     return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {shown}"))
 
 
-def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, target: Type) -> str | None:
-    """A scalar of a document: text is read as CAST from varchar reads it, numbers are rounded, true is 1."""
+def _from_variant(
+    value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast, document: str = ""
+) -> str | None:
+    """A scalar of a document, as errors show that: text is read as CAST from varchar reads it, numbers are rounded, true is 1."""
     text = f"try_variant_get({value}, '$', 'string')"
     form = f"schema_of_variant({value})"
     container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
-    message = _failure(f"to_json({value})", kind, safe=safe)
+    message = _failure(document or f"to_json({value})", kind, safe=safe)
     if kind.base in {"array", "map", "row"}:
-        return from_json(f"to_json({value})", kind, cast, safe=safe, target=target)
+        return from_json(f"to_json({value})", kind, cast, safe=safe, around=around)
     if kind.base == "json":
         return escaped(f"to_json({value})")
     if kind.base == "varchar":
         whole = fitting(text, JSON, kind, safe)
-        floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
+        floating = once(
+            lambda shown: fitting(shown, JSON, kind, safe), cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR)
+        )
         return (
             f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
         )

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from calendar import month_name
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import DATE, Type
+from rowmerge_nb.sql.functions.date_patterns import ISO_DATE, mysql_tokens
 from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
 from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, shown_moment
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
@@ -153,9 +155,36 @@ def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     return formatting(node.detail.key, clock, zone_of(text, kind), offset_minutes(text, kind))
 
 
+def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    """A moment with all its microseconds, which the functions of patterns round to milliseconds."""
+    return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
+
+
 def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
     pivot = 2020 if node.detail.name == "date_parse" else two_digit_pivot()
-    return parsing(node.detail.key, text, fail, pivot=pivot, zoned=is_zoned(node.type))
+
+    def parsed(value: str) -> str:
+        return parsing(node.detail.key, value, fail, pivot=pivot, zoned=is_zoned(node.type))
+
+    if node.detail.name == "date_parse" and node.detail.key == mysql_tokens(ISO_DATE):
+        return once(lambda value: f"CASE {_iso_date_refused(value, fail)} ELSE {parsed(value)} END", text)
+    return parsed(text)
+
+
+def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
+    """The branch for a date of four, two and two digits that is none."""
+    year, month, day = (f"CAST(substring({text}, {begin}, {length}) AS INT)" for begin, length in ((1, 4), (6, 2), (9, 2)))
+    shaped = rf"{text} RLIKE '^[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]\\z'"
+    names = f"elt({month}, {', '.join(map(e.text_literal, map(str.upper, month_name[1:])))})"
+    last = f"day(last_day(make_date({year}, {month}, 1)))"
+    no_month = fail(_CODE, "'Invalid value for MonthOfYear (valid values 1 - 12): '", f"CAST({month} AS STRING)")
+    no_day = fail(_CODE, "'Invalid value for DayOfMonth (valid values 1 - 28/31): '", f"CAST({day} AS STRING)")
+    no_leap = fail(_CODE, r"'Invalid date \'February 29\' as \''", f"CAST({year} AS STRING)", r"'\' is not a leap year'")
+    none = fail(_CODE, r"'Invalid date \''", names, "' '", f"CAST({day} AS STRING)", r"'\''")
+    return (
+        f"WHEN {shaped} AND ({month} NOT BETWEEN 1 AND 12 OR {day} NOT BETWEEN 1 AND {last}) THEN CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {no_month} "
+        f"WHEN {day} NOT BETWEEN 1 AND 31 THEN {no_day} WHEN {month} = 2 AND {day} = 29 THEN {no_leap} ELSE {none} END"
+    )
 
 
 # -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
@@ -304,6 +333,7 @@ MOMENTS: Final[Mapping[str, Writer]] = {
     "date_diff": _by_unit(_difference),
     "date_format": _formatted,
     "format_datetime": _formatted,
+    "format moment": _formatted_exactly,
     "date_parse": _parsed,
     "parse_datetime": _parsed,
     "from_iso8601_timestamp": _iso_timestamp,

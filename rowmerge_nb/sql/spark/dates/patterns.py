@@ -34,6 +34,8 @@ _SHORT: Final = 2
 _COMPUTED: Final = {
     "year": "year({t})",
     "century": "year({t}) div 100",
+    "year of era": "IF(year({t}) > 0, year({t}), 1 - year({t}))",
+    "century of era": "IF(year({t}) > 0, year({t}), 1 - year({t})) div 100",
     "week year": "extract(YEAROFWEEK FROM {t})",
     "week": "weekofyear({t})",
     "day of week": "weekday({t}) + 1",

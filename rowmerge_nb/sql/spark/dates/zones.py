@@ -12,7 +12,7 @@ from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import is_zoned
-from rowmerge_nb.sql.typed.zones import UNKNOWN_ZONES
+from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +45,8 @@ def _checked_zone(node: Apply, fail: Callable[..., str], text: str) -> str:
     code, before, behind = UNKNOWN_ZONES[node.detail.name]
     refused = fail(code, text_literal(before), text, text_literal(behind))
     near = once(lambda zone: f"IF({is_too_far(zone)}, {refused}, {zone})", canonical_zone(text))
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} ELSE {refused} END"
+    empty = fail(EMPTY_ZONE[0], text_literal(EMPTY_ZONE[1]))
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {is_zone(text)} THEN {near} WHEN {text} = '' THEN {empty} ELSE {refused} END"
 
 
 def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:

@@ -64,8 +64,36 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
 
 def _is_chain(root: t.Part) -> bool:
     """Is the document looked at once, and nothing else?"""
-    plain = (t.Document, t.Walk, t.Member, t.Subscripts, t.Range, t.Method)
+    plain = (t.Document, t.Walk, t.Member, t.Descendants, t.Subscripts, t.Range, t.Method)
     return all(isinstance(part, plain) for part in t.parts_of_path(root))
+
+
+def _value(key: str) -> str:
+    """Write the value of a key, the last of several, as an array."""
+    same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + key)})"
+    return f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
+
+
+def _descendants(key: str) -> str:
+    """Write the values of a key in an item and in all that is within it.
+
+    There is no recursion: as often as the item is deep, each part that is not looked at yet is followed by what is in it.
+    """
+    brackets = r"""regexp_replace(`$x`, '"(?:[^"\\\\]++|\\\\.)*+"|[^\\[\\]{}]', '')"""
+    now = "`$d`.now + CASE WHEN `$c` IN ('[', '{') THEN 1 WHEN `$c` = '' THEN 0 ELSE -1 END"
+    deeper = f"named_struct('now', {now}, 'most', greatest(`$d`.most, {now}))"
+    depth = f"aggregate(split({brackets}, ''), named_struct('now', 0, 'most', 0), (`$d`, `$c`) -> {deeper}, `$d` -> `$d`.most)"
+    parts = f"CASE substring(`$x`, 1, 1) WHEN '[' THEN {_ELEMENTS} WHEN '{{' THEN {_EACH_LAST} ELSE array() END"
+    opened = (
+        f"concat(array(named_struct('x', `$o`.x, 'open', false)), "
+        f"transform(transform(array(`$o`.x), `$x` -> {parts})[0], `$i` -> named_struct('x', `$i`, 'open', true)))"
+    )
+    step = f"flatten(transform(`$p`, `$o` -> IF(`$o`.open, {opened}, array(`$o`))))"
+    found = f"flatten(transform(`$p`, `$o` -> transform(array(`$o`.x), `$x` -> IF(startswith(`$x`, '{{'), {_value(key)}, array()))[0]))"
+    begin = "array(named_struct('x', `$x`, 'open', true))"
+    return (
+        f"IF(`$x` RLIKE '^[\\\\[{{]', aggregate(sequence(1, {depth}), {begin}, (`$p`, `$n`) -> {step}, `$p` -> {found}), array())"
+    )
 
 
 def _first_failure(items: str) -> str:
@@ -144,6 +172,8 @@ class _Sequences:
             other = _unfit("OBJECT") if self.strict else "array()"
             found = self._values(step)
             return self._each(self._unwrapped(items), f"IF(startswith(`$x`, '{{'), {found}, {other})", failing=failing)
+        if isinstance(step, t.Descendants):
+            return self._each(items, _descendants(step.key), failing=failing)
         if isinstance(step, t.Filter):
             kept = f"coalesce({self.condition(step.predicate)}, false)"
             return f"filter({self._unwrapped(items)}, `$at` -> {f'''startswith(`$at`, '!') OR {kept}''' if failing else kept})"
@@ -153,8 +183,7 @@ class _Sequences:
     def _values(self, step: Member) -> str:
         if step.key is None:
             return _EACH_LAST
-        same = f"filter({_ENTRIES}, `$e` -> `$e`.key = {text_literal(chr(34) + step.key)})"
-        found = f"transform(slice({same}, -1, 1), `$e` -> coalesce(`$e`.value, 'null'))"
+        found = _value(step.key)
         if not self.strict:
             return found
         missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")

@@ -1,0 +1,163 @@
+"""Trino's XXHASH64 and MURMUR3 of bytes in Spark SQL, whose own hashes begin with another number, and take values.
+
+Spark fails where a bigint overflows, so what is to wrap around is computed in decimals, which have room for a product of two bigints.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["MURMUR3", "XXHASH64"]
+
+
+def _signed(*numbers: int) -> tuple[int, ...]:
+    return tuple(number - 2**64 if number >= 2**63 else number for number in numbers)
+
+
+_PRIMES: Final = _signed(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+_STRIPE: Final = 32
+"""So many bytes are read at once, into four sums."""
+
+
+def _wrapped(number: str) -> str:
+    return f"CAST(pmod({number} + {2**63}BD, {2**64}BD) - {2**63}BD AS BIGINT)"
+
+
+def _wide(number: str) -> str:
+    return f"CAST({number} AS DECIMAL(20,0))"
+
+
+def _constant(number: int) -> str:
+    return f"CAST({number}BD AS DECIMAL(20,0))" if number >= 0 else f"CAST(-{-number}BD AS DECIMAL(20,0))"
+
+
+def _times(value: str, factor: int, added: int = 0) -> str:
+    return _wrapped(f"{_wide(value)} * {_constant(factor)}" + (f" + {_constant(added)}" if added else ""))
+
+
+def _product(value: str, prime: int, added: int = 0) -> str:
+    return _times(value, _PRIMES[prime - 1], _PRIMES[added - 1] if added else 0)
+
+
+def _sum(*values: str) -> str:
+    return _wrapped(" + ".join(map(_wide, values)))
+
+
+def _bound(name: str, value: str, body: str) -> str:
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
+def _rotated(value: str, by: int) -> str:
+    return _bound("r", value, f"shiftleft(r, {by}) | shiftrightunsigned(r, {64 - by})")
+
+
+def _read(hexadecimal: str, offset: str, size: int) -> str:
+    """The number that bytes are, the first of them the lowest."""
+    digits = ", ".join(f"substring({hexadecimal}, {offset} + {2 * place + 1}, 2)" for place in reversed(range(size)))
+    return f"CAST(conv(concat({digits}), 16, -10) AS BIGINT)"
+
+
+def _round(so_far: str, word: str) -> str:
+    return _product(_rotated(_sum(so_far, _product(word, 2)), 31), 1)
+
+
+def _shifted(value: str, by: int) -> str:
+    return _bound("h", value, f"h ^ shiftrightunsigned(h, {by})")
+
+
+def _folded(offsets: str, begin: str, step: str) -> str:
+    """Fold over the places, in digits, of what is read; ``a`` is what is known so far, ``i`` the place."""
+    return f"aggregate({offsets}, {begin}, (a, i) -> {step})"
+
+
+def _places(low: str, high: str, size: int) -> str:
+    """The places of pieces of a size between two others."""
+    return f"IF({high} - {low} >= {2 * size}, sequence({low}, {high} - {2 * size}, {2 * size}), slice(array(0), 1, 0))"
+
+
+def _stripes(x: str, end: str) -> str:
+    """The four sums of all stripes, put together."""
+    begins = (_sum(*map(_literal, _PRIMES[:2])), _literal(_PRIMES[1]), "0L", _literal(-_PRIMES[0]))
+    lanes = ", ".join(f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4))
+    sums = _folded(_places("0", end, _STRIPE), f"array({', '.join(begins)})", f"array({lanes})")
+    found = _sum(*(_rotated(f"v[{lane}]", by) for lane, by in enumerate((1, 7, 12, 18))))
+    for lane in range(4):
+        found = _product(f"({found} ^ {_round('0L', f'v[{lane}]')})", 1, 4)
+    return _bound("v", sums, found)
+
+
+def _literal(number: int) -> str:
+    return f"{number}L" if number >= 0 else f"(-{-number}L)"
+
+
+def _hash() -> str:
+    size = "octet_length({0})"
+    whole = f"(char_length(x) div {2 * _STRIPE} * {2 * _STRIPE})"
+    begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
+    found = _sum(begin, f"CAST({size} AS BIGINT)")
+    eights = "(char_length(x) div 16 * 16)"
+    found = _folded(_places(whole, eights, 8), found, _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4))
+    fours = "(char_length(x) div 8 * 8)"
+    found = _folded(_places(eights, fours, 4), found, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3))
+    found = _folded(
+        _places(fours, "char_length(x)", 1), found, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1)
+    )
+    for by, prime in ((33, 2), (29, 3)):
+        found = _product(_shifted(found, by), prime)
+    bytes_of = f"unhex(lpad(hex({_shifted(found, 32)}), 16, '0'))"
+    return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
+
+
+XXHASH64: Final = _hash()
+"""The template of the function."""
+
+
+# -- MURMUR3 ----------------------------------------------------------------------------------------------------------
+
+_FACTORS: Final = _signed(0x87C37B91114253D5, 0x4CF5AD432745937F)
+_MIXERS: Final = _signed(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+_BLOCK: Final = 32
+"""The digits of a block of 16 bytes, which are two words."""
+
+
+def _first_word(word: str) -> str:
+    return _times(_rotated(_times(word, _FACTORS[0]), 31), _FACTORS[1])
+
+
+def _second_word(word: str) -> str:
+    return _times(_rotated(_times(word, _FACTORS[1]), 33), _FACTORS[0])
+
+
+def _mixed(half: str) -> str:
+    for factor in _MIXERS:
+        half = _times(_shifted(half, 33), factor)
+    return _shifted(half, 33)
+
+
+def _little_endian(half: str) -> str:
+    digits = f"lpad(hex({half}), 16, '0')"
+    return _bound("d", digits, f"concat({', '.join(f'substring(d, {place}, 2)' for place in range(15, 0, -2))})")
+
+
+def _added(halves: str) -> str:
+    return _bound("a", halves, _bound("b", _sum("a[0]", "a[1]"), f"array(b, {_sum('b', 'a[1]')})"))
+
+
+def _murmur3() -> str:
+    words = _read("x", "i", 8), _read("x", "i + 16", 8)
+    first = _times(_sum(_rotated(f"(a[0] ^ {_first_word(words[0])})", 27), "a[1]"), 5, 0x52DCE729)
+    second = _times(_sum(_rotated(f"(a[1] ^ {_second_word(words[1])})", 31), "b"), 5, 0x38495AB5)
+    blocks = f"(char_length(x) div {_BLOCK} * {_BLOCK})"
+    found = _folded(_places("0", blocks, _BLOCK // 2), "array(0L, 0L)", _bound("b", first, f"array(b, {second})"))
+    # What is left of a word is filled up with zeros; a word of zeros changes nothing.
+    rest = f"rpad(substring(x, {blocks} + 1), {_BLOCK}, '0')"
+    words = _first_word(_read("y", "0", 8)), _second_word(_read("y", "16", 8))
+    size = "CAST(octet_length({0}) AS BIGINT)"
+    found = _bound("y", rest, _bound("a", found, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
+    mixed = _bound("a", _added(found), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
+    bytes_of = _bound("a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))")
+    return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
+
+
+MURMUR3: Final = _murmur3()
+"""The template of the function, of 128 bits."""
