@@ -80,7 +80,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage while tests are collected, and from then on in nothing that is there by then.
 
     All tests and their modules are millions of objects, which live until the end: to look through them again and again takes a third of the
-    time of collecting, and a tenth of that of tests in one process.
+    time of collecting, and more than a twentieth of that of tests without Spark.
     """
     gc.disable()
     try:
