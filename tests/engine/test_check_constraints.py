@@ -42,7 +42,7 @@ def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(spark: A
     told = set()
     era = "current" if "BY SOURCE" in statement else "documents"
     for form in FORMS:
-        engine = made(spark, form, properties=f"WITH (check_constraints = ARRAY['{CHECK}'])", era=era)
+        engine = made(spark, form, table={"check_constraints": [CHECK]}, era=era)
         error = failed(engine, statement)
         assert (error.code, error.message) == ("CONSTRAINT_VIOLATION", WRITTEN)
         at = error.line, error.column, error.length
@@ -54,7 +54,7 @@ def test_every_form_refuses_a_row_that_breaks_a_constraint_and_names_it(spark: A
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_for_which_it_is_true_or_unknown_are_stored(spark: Any, form: str) -> None:
-    engine = made(spark, form, properties=f"WITH (check_constraints = ARRAY['{CHECK}'])")
+    engine = made(spark, form, table={"check_constraints": [CHECK]})
     for statement in FINE:
         engine.run(statement)
     # NULL AND false is false.

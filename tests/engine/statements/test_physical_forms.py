@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ FORMS = {
     "spark": (RuleSettings(), BY_SPARK),
     "spark, large": (LARGE, BY_SPARK),
 }
-PARTITIONED = "partitioned_by = ARRAY['part']"
+PARTITIONED = {"partitioned_by": ["part"]}
 SAID = {
     "one task": "runs in the task that reads the target",
     "one task, paged": "runs in the task that reads the target",
@@ -105,15 +106,14 @@ MERGES = {
 }
 
 
-def made(spark: Any, form: str, source: pa.Table = SOURCE, properties: str = "", **options: Any) -> Engine:
+def made(spark: Any, form: str, source: pa.Table = SOURCE, *, table: Mapping[str, Any] | None = None, **options: Any) -> Engine:
+    """Give an engine that runs statements in a form, with a source and a target, of which `Engine.register` is told what the table has."""
     settings, off = FORMS[form]
-    if form.endswith("to writers") and "partitioned_by" not in properties:
-        properties = f"WITH ({', '.join([*re.findall(r'[(](.*)[)]', properties), PARTITIONED])})"
     engine = Engine(spark=spark, rule_settings=settings, dialect="extended", **options)
     engine.options = engine.options.changed(rules_off=off)
-    engine.register("t0", TARGET)
+    placed_by = PARTITIONED if form.endswith("to writers") else {}
+    engine.register("t", TARGET, **{**placed_by, **(table or {})})
     engine.register("s", source)
-    engine.run(f"CREATE TABLE t {properties} AS SELECT * FROM t0")
     return engine
 
 
@@ -149,8 +149,7 @@ IN_BOTH_FLOWS = {"all clauses", "by source", "queries in every place", "RETURNIN
 )
 def test_all_forms_leave_the_same_rows_and_tell_the_same(spark: Any, name: str, flow: tuple[str, str]) -> None:
     era, paradigm = flow
-    properties = f"WITH (paradigm = '{paradigm}')"
-    found = {form: seen(made(spark, form, properties=properties, era=era), MERGES[name]) for form in FORMS}
+    found = {form: seen(made(spark, form, table={"paradigm": paradigm}, era=era), MERGES[name]) for form in FORMS}
     assert found["one task"] == found["spark"]
     assert found["one task, paged"] == found["many tasks"] == found["many tasks, to writers"] == found["spark, large"]
     assert found["by keys"] == found["by keys, to writers"] == found["spark, large"]
@@ -447,17 +446,17 @@ def test_a_source_that_is_another_at_every_reading_is_read_once(spark: Any, quer
 def test_columns_that_decide_a_place_are_read_though_no_expression_asks_for_them(
     spark: Any, form: str, era: str, statement: str, count: int
 ) -> None:
-    engine = made(spark, form, properties=f"WITH ({PARTITIONED})", era=era)
+    engine = made(spark, form, table=PARTITIONED, era=era)
     assert engine.run(statement).count == count
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_of_a_partitioned_table_go_to_the_same_writers(spark: Any, form: str) -> None:
-    engine = made(spark, form, properties=f"WITH ({PARTITIONED})")
+    engine = made(spark, form, table=PARTITIONED)
     trace = engine.run(MERGES["all clauses"], trace="full").trace
     assert trace.pages is not None
     by_spark = "spark" if form == "one task" else "spark, large"
-    found = made(spark, by_spark, properties=f"WITH ({PARTITIONED})").run(MERGES["all clauses"], trace="full").trace
+    found = made(spark, by_spark, table=PARTITIONED).run(MERGES["all clauses"], trace="full").trace
     assert trace.pages.complete
     assert [(writer.writer, writer.rows) for writer in trace.writers] == [
         (writer.writer, writer.rows) for writer in found.writers
@@ -646,7 +645,7 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
     shown = {}
     for form in FORMS:
         # All in partitions, since a row that is deleted keeps the values that say in which one it is.
-        trace = made(spark, form, properties=f"WITH ({PARTITIONED})").run(MERGES[name], trace="full").trace
+        trace = made(spark, form, table=PARTITIONED).run(MERGES[name], trace="full").trace
         assert trace.pages is not None
         assert trace.pages.witness is not None
         sides = trace.pages.witness.drop_columns(["source_row"]).to_pylist()
