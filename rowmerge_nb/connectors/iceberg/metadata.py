@@ -25,7 +25,7 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
 from rowmerge_nb.connectors.iceberg.statistics import column_statistics
 from rowmerge_nb.connectors.iceberg.types import fields_of
-from rowmerge_nb.connectors.iceberg.versions import as_of, snapshot_of
+from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetProperties
@@ -252,7 +252,11 @@ class IcebergMetadata(ConnectorMetadata):
         handle = iceberg_table(table_handle)
         _check_writable(handle)
         table = self._transaction.loaded(handle).table
-        snapshot = None if version is None else snapshot_of(table, handle.name, version, session.time_zone).snapshot_id
+        snapshot = None
+        if version is not None:
+            found = snapshot_of(table, handle.name, version, session.time_zone)
+            check_restorable(table, handle.name, found)
+            snapshot = found.snapshot_id
         self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, self._transaction.ask))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:

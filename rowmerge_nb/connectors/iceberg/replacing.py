@@ -81,11 +81,21 @@ def _upgrade(transaction: Transaction, version: int) -> None:
 
 
 def _schema(wanted: Schema, metadata: TableMetadata) -> Schema:
-    """Give a schema whose fields have ids that none of the table's has had: no value of a former column is ever taken for one of a new one."""
+    """Give a schema whose columns keep the ids of those of the same name and type, as in Trino; all others get ids that no column has had.
+
+    So a value of another type is never taken for one of a new column, and partitions of former specifications have their columns.
+    """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
+    former = {field.name: field for field in metadata.schema().fields if field.field_type.is_primitive}
     fresh = assign_fresh_schema_ids(wanted, next_id=itertools.count(metadata.last_column_id + 1).__next__)
-    return Schema(*fresh.fields, schema_id=max(schema.schema_id for schema in metadata.schemas) + 1)
+    kept = (
+        field.model_copy(update={"field_id": former[field.name].field_id})
+        if field.name in former and former[field.name].field_type == field.field_type
+        else field
+        for field in fresh.fields
+    )
+    return Schema(*kept, schema_id=max(schema.schema_id for schema in metadata.schemas) + 1)
 
 
 def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:

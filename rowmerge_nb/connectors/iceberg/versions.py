@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 
-__all__ = ["as_of", "snapshot_of"]
+__all__ = ["as_of", "check_restorable", "snapshot_of"]
 
 
 def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
@@ -89,3 +89,17 @@ def as_of(table: Table, snapshot: Snapshot) -> Table:
     schema = snapshot.schema_id if snapshot.schema_id in known else metadata.current_schema_id
     then = metadata.model_copy(update={"current_snapshot_id": snapshot.snapshot_id, "current_schema_id": schema})
     return Table(table.name(), then, table.metadata_location, table.io, table.catalog)
+
+
+def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) -> None:
+    """Refuse to make a snapshot the current one that has none of the table's columns: every value of its rows would be NULL.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED, CREATE OR REPLACE TABLE has made other columns since.
+    """
+    former = next((schema for schema in table.metadata.schemas if schema.schema_id == snapshot.schema_id), None)
+    if former is None or table.schema().field_ids & former.field_ids:
+        return
+    msg = f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE OR REPLACE TABLE has made the table anew since"
+    again = f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF {snapshot.snapshot_id}"
+    raise ConnectorError(msg, code="NOT_SUPPORTED", hint=f"This makes it what it was then: {again}")

@@ -106,3 +106,28 @@ def test_any_commit_between_is_in_the_way(lake: Engine, monkeypatch: pytest.Monk
     assert error.code == "TRANSACTION_CONFLICT"
     if not other.startswith("DROP"):
         assert len(rows(lake)) >= 2
+
+
+def test_a_snapshot_of_other_columns_is_not_restored_but_made_anew_from(lake: Engine) -> None:
+    former = table(lake).current_snapshot().snapshot_id
+    lake.run("CREATE OR REPLACE TABLE t AS SELECT a + 10 AS a2 FROM t")
+    with pytest.raises(RowMergeError, match=f"Snapshot {former} of table 'default.t' has other columns") as caught:
+        lake.restore("lake.default.t", former)
+    assert caught.value.code == "NOT_SUPPORTED"
+    assert rows(lake) == [(11,), (12,)]
+    statement = (caught.value.hint or "").partition(": ")[2].removesuffix(".")
+    lake.run(statement)
+    assert rows(lake) == [(1, "x"), (2, "y")]
+
+
+def test_columns_of_the_same_name_and_type_keep_their_ids_and_the_table_can_be_altered(lake: Engine) -> None:
+    former = table(lake)
+    lake.run("CREATE OR REPLACE TABLE t AS SELECT b, CAST(a AS bigint) + 10 AS a, 1 AS c FROM t")
+    ids = {field.name: field.field_id for field in table(lake).schema().fields}
+    assert ids["b"] == former.schema().find_field("b").field_id
+    assert former.metadata.last_column_id < ids["a"] < ids["c"]
+    lake.run("ALTER TABLE t ADD COLUMN d integer")
+    lake.run("UPDATE t SET d = 4 WHERE b = 'x'")
+    assert rows(lake) == [("x", 11, 1, 4), ("y", 12, 1, None)]
+    lake.restore("lake.default.t", former.current_snapshot().snapshot_id)
+    assert rows(lake) == [("x", None, None, None), ("y", None, None, None)]
