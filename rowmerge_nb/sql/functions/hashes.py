@@ -91,10 +91,9 @@ def _literal(number: int) -> str:
 
 
 def _hash() -> str:
-    size = "octet_length({0})"
     whole = f"(char_length(x) div {2 * _STRIPE} * {2 * _STRIPE})"
     begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
-    found = _sum(begin, f"CAST({size} AS BIGINT)")
+    found = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
     eights = "(char_length(x) div 16 * 16)"
     found = _folded(_places(whole, eights, 8), found, _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4))
     fours = "(char_length(x) div 8 * 8)"
@@ -152,7 +151,7 @@ def _murmur3() -> str:
     # What is left of a word is filled up with zeros; a word of zeros changes nothing.
     rest = f"rpad(substring(x, {blocks} + 1), {_BLOCK}, '0')"
     words = _first_word(_read("y", "0", 8)), _second_word(_read("y", "16", 8))
-    size = "CAST(octet_length({0}) AS BIGINT)"
+    size = "CAST(char_length(x) div 2 AS BIGINT)"
     found = _bound("y", rest, _bound("a", found, f"array(a[0] ^ {words[0]} ^ {size}, a[1] ^ {words[1]} ^ {size})"))
     mixed = _bound("a", _added(found), f"array({_mixed('a[0]')}, {_mixed('a[1]')})")
     bytes_of = _bound("a", _added(mixed), f"unhex(concat({_little_endian('a[0]')}, {_little_endian('a[1]')}))")

@@ -115,48 +115,48 @@ def from_json(
     read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
     if kind.base == "array":
         elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
-        inner = _from_variant("e", kind.parameters[0], cast, safe=safe, around=around)
+        inner = _from_variant("`$e`", kind.parameters[0], cast, safe=safe, around=around)
         if inner is None:
             return None
         message = _unexpected(text, "array", around, safe=safe)
-        lost = f"WHEN {text} LIKE '[%' AND exists({elements}, e -> {_lost(inner)}) THEN NULL " if safe else ""
+        lost = f"WHEN {text} LIKE '[%' AND exists({elements}, `$e` -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '[%' THEN transform({elements}, `$e` -> {inner}) "
             f"ELSE {message} END"
         )
     if kind.base == "map" and kind.parameters[0].base == "varchar":
         entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
-        inner = _from_variant("e", kind.parameters[1], cast, safe=safe, around=around)
+        inner = _from_variant("`$e`", kind.parameters[1], cast, safe=safe, around=around)
         if inner is None:
             return None
         message = _unexpected(text, "object", around, safe=safe)
-        lost = f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), e -> {_lost(inner)}) THEN NULL " if safe else ""
+        lost = f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), `$e` -> {_lost(inner)}) THEN NULL " if safe else ""
         return (
             f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '{{%' "
-            f"THEN transform_values({entries}, (k, e) -> {inner}) ELSE {message} END"
+            f"THEN transform_values({entries}, (`$k`, `$e`) -> {inner}) ELSE {message} END"
         )
-    inner = _from_variant("e", kind, cast, safe=safe, around=around, document=text)
-    return None if inner is None else f"transform(array({read}), e -> {inner})[0]"
+    inner = _from_variant("`$e`", kind, cast, safe=safe, around=around, document=text)
+    return None if inner is None else f"transform(array({read}), `$e` -> {inner})[0]"
 
 
 def _lost(value: str) -> str:
-    """Is a member, ``e``, there that cannot be cast? One alone makes the whole NULL under TRY_CAST."""
-    return f"coalesce(schema_of_variant(e) <> 'VOID', false) AND {value} IS NULL"
+    """Is a member, ``$e``, there that cannot be cast? One alone makes the whole NULL under TRY_CAST."""
+    return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
 def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast) -> str | None:
     """A row of an object's members by their names, letters of either case, or of an array's elements by their places."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for place, (name, part) in enumerate(zip(kind.fields, kind.parameters, strict=True)):
-        inner = _from_variant("e", part, cast, safe=safe, around=around)
+        inner = _from_variant("`$e`", part, cast, safe=safe, around=around)
         if inner is None:
             return None
-        member = f"get(map_values(map_filter(m, (k, x) -> lower(k) = {text_literal((name or '').lower())})), 0)"
+        member = f"get(map_values(map_filter(`$m`, (`$k`, `$x`) -> lower(`$k`) = {text_literal((name or '').lower())})), 0)"
         column = text_literal(name or f"field{place}")
-        members.append(f"{column}, transform(array({member}), e -> {inner})[0]")
-        elements.append(f"{column}, transform(array(a[{place}]), e -> {inner})[0]")
-        lost_members.append(f"transform(array({member}), e -> {_lost(inner)})[0]")
-        lost_elements.append(f"transform(array(get(a, {place})), e -> {_lost(inner)})[0]")
+        members.append(f"{column}, transform(array({member}), `$e` -> {inner})[0]")
+        elements.append(f"{column}, transform(array(`$a`[{place}]), `$e` -> {inner})[0]")
+        lost_members.append(f"transform(array({member}), `$e` -> {_lost(inner)})[0]")
+        lost_elements.append(f"transform(array(get(`$a`, {place})), `$e` -> {_lost(inner)})[0]")
     message = _failure(text, kind, safe=safe)
     opened = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {{}}').v"
     as_map, as_array = (opened.replace("{}", form) for form in ("MAP<STRING, VARIANT>", "ARRAY<VARIANT>"))
@@ -165,11 +165,11 @@ def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], s
     if safe:
         row, listed = f"IF({' OR '.join(lost_members)}, NULL, {row})", f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
     names = ", ".join(text_literal((name or "").lower()) for name in kind.fields)
-    twice = f"filter(array({names}), f -> size(filter(map_keys(m), k -> lower(k) = f)) > 1)"
+    twice = f"filter(array({names}), `$f` -> size(filter(map_keys(`$m`), `$k` -> lower(`$k`) = `$f`)) > 1)"
     said = (text_literal(f"Cannot cast to {kind}. Duplicate field: "), f"get({twice}, 0)", r"'\n'", text)
     row = f"IF(size({twice}) > 0, {'NULL' if safe else fail('INVALID_CAST_ARGUMENT', *said)}, {row})"
-    named = f"transform(array({as_map}), m -> {row})[0]" if all(kind.fields) else message
-    listed = f"transform(array({as_array}), a -> IF(size(a) = {len(elements)}, {listed}, {message}))[0]"
+    named = f"transform(array({as_map}), `$m` -> {row})[0]" if all(kind.fields) else message
+    listed = f"transform(array({as_array}), `$a` -> IF(size(`$a`) = {len(elements)}, {listed}, {message}))[0]"
     return (
         f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' THEN {named} "
         f"WHEN {text} LIKE '[%' THEN {listed} ELSE {_unexpected(text, 'array or object', around, safe=safe)} END"
