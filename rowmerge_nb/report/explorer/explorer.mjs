@@ -832,7 +832,7 @@ function render({ model, el }) {
       ...filled(h("div"), {}, head()).childNodes,
       h("div", { class: "rx-columns" }, rowList(), way(), panel()),
       h("div", { class: "rx-below" }, h("section", { class: `rx-moment${steps[at()] === "transform" && !hidden() ? " rx-wide" : ""}`, "data-key": "moment", tabindex: -1, "aria-label": "At this moment" }, h("h4", {}, "At this moment ", h("small", {}, title)), page, legend()), reader()),
-      h("p", { class: "rm-meta rx-keys" }, KEYS));
+      h("p", { class: "rm-meta rx-keys" }, hidden() ? "Keys: Esc ends the guess without an answer" : KEYS));
     for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
     if (focused) refocus(`[data-key="${CSS.escape(focused)}"]`);
     local.focus = null;
