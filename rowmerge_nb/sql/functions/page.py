@@ -66,11 +66,14 @@ _PERCENTILES: Final = (
 )
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
-    "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
+    "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. Of what is long the beginning is shown; "
+    "`rowmerge_nb.sql.functions.overloads.overloads(\"murmur3\")` has all of it. What is not here is refused: with "
     "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does. "
     "What is `yes` in the last column can be computed [in the task that reads the target](speed.md#what-executes-a-row-change), by DuckDB; "
     "what each of them needs for it is said there."
 )
+_LONGEST: Final = 400
+"""So many characters of Spark SQL are shown."""
 _IN_TASKS: Final = frozenset({*FUNCTIONS, *PATTERN_FUNCTIONS})
 _SYNTAX: Final = (
     "`CASE`, `TRY_CAST`, `EXTRACT`, `AT TIME ZONE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, "
@@ -121,7 +124,8 @@ def _table(overloads: Iterable[Overload]) -> str:
 
 
 def _code(text: str) -> str:
-    escaped = text.replace("|", "\\|")
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+    escaped = shown.replace("|", "\\|")
     return f"`` {escaped} ``" if "`" in text else f"`{escaped}`"
 
 
