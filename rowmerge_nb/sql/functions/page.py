@@ -67,7 +67,7 @@ _PERCENTILES: Final = (
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. Of what is long the beginning is shown; "
-    "`rowmerge_nb.sql.functions.overloads.overloads(\"murmur3\")` has all of it. What is not here is refused: with "
+    '`rowmerge_nb.sql.functions.overloads.overloads("murmur3")` has all of it. What is not here is refused: with '
     "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does. "
     "What is `yes` in the last column can be computed [in the task that reads the target](speed.md#what-executes-a-row-change), by DuckDB; "
     "what each of them needs for it is said there."
