@@ -938,7 +938,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
     assert told["calls"].startswith(
         "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
     )
-    assert "get_row_change_paradigm coordinatorwith the table handleCHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
+    assert "get_row_change_paradigm coordinatorwith the table handlegives CHANGE_ONLY_UPDATED_COLUMNS" in told["calls"]
     assert told["finish"].startswith("Not run. The connector would get fragments that name the rows")
     assert "The table would have the same rows as after the run" in told["commit"]
     assert "hash" not in told["era"][0]
@@ -1074,8 +1074,8 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(eng
     assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [
         (one["order"], one["where"], one["method"], one["means"]) for one in really
     ]
-    assert [(one["given"], one["carries"]) for one in told if one["method"] not in counted] == [
-        (one["given"], one["carries"]) for one in really if one["method"] not in counted
+    assert [(one["given"], one["gave"]) for one in told if one["method"] not in counted] == [
+        (one["given"], one["gave"]) for one in really if one["method"] not in counted
     ]
 
 
@@ -1151,7 +1151,7 @@ def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(explored
         if not own:
             assert "In this run" not in way["aside"]
             assert "gives version" not in way["calls"]
-            assert "which version it would give, only a run can tell" in way["calls"]
+            assert "gives a version that only a run can tell" in way["calls"]
 
 
 NAMELESS = """

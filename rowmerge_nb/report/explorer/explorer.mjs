@@ -677,7 +677,7 @@ function render({ model, el }) {
       h("thead", {}, h("tr", {}, ["#", "call"].map((name) => h("th", { scope: "col", "aria-label": name === "#" ? "number" : null }, name)))),
       h("tbody", {}, state.calls.map((call) => h("tr", {},
         h("td", { class: "rm-r rm-mut" }, call.order),
-        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.given && h("div", {}, h("small", { class: "rm-mut" }, "with "), call.given), call.carries && h("div", {}, call.carries), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
+        h("td", { class: "rm-w" }, h("code", {}, call.method), h("small", { class: "rm-mut" }, ` ${call.where}`), call.given && h("div", {}, h("small", { class: "rm-mut" }, "with "), call.given), call.gave && h("div", {}, h("small", { class: "rm-mut" }, "gives "), call.gave), call.means && h("div", { class: "rm-mut" }, call.means), carried(call), call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))))];
   }
 
   // The rows that the sink of a writer has got.

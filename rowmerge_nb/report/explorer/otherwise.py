@@ -32,8 +32,8 @@ _UNKNOWN: Final = "Not all of them are known: for some rows a function of the co
 _FRAGMENTS: Final = (
     "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a copy of the target."
 )
-_NOT_KNOWN: Final = "how many fragments, only a run can tell"
-_NO_VERSION: Final = "which version it would give, only a run can tell"
+_NOT_KNOWN: Final = "fragments, how many only a run can tell"
+_NO_VERSION: Final = "a version that only a run can tell"
 _ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
 _FINISH: Final = f"Not run. The connector would get fragments that name the rows which the sinks would have stored; {_ONLY_RUN}"
 _OF_ROW: Final = "Not run. Fragments of {} would name it."
@@ -139,7 +139,7 @@ def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
 
 
 def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, str]]:
-    return {(call["method"], call["where"]): (call["given"], call["carries"]) for call in calls}
+    return {(call["method"], call["where"]): (call["given"], call["gave"]) for call in calls}
 
 
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -157,14 +157,14 @@ def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     own = [call for call in run["calls"] if call["writer"] is None]
     words = {call["method"]: call for call in of_sinks}
     told = {
-        "get_row_change_paradigm": {"carries": trace.paradigm},
+        "get_row_change_paradigm": {"gave": trace.paradigm},
         # What it is told of updated columns is a question of the era.
         "begin_merge": {"given": begun_with(trace)},
-        "finish": {"carries": _NOT_KNOWN},
-        "finish_merge": {"given": finished_with("finish_merge", f"fragments: {_NOT_KNOWN}")},
+        "finish": {"gave": _NOT_KNOWN},
+        "finish_merge": {"given": finished_with("finish_merge", _NOT_KNOWN)},
     }
     if trace.version_after is not None:
-        told["commit"] = {"carries": _NO_VERSION}
+        told["commit"] = {"gave": _NO_VERSION}
     made = [call for call in own if call["order"] < first]
     for writer in trace.writers:
         mine = {"writer": writer.writer, "where": f"writer {writer.writer}"}

@@ -128,7 +128,7 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
             "writer": writers.get(row.order),
             "method": row.method,
             "given": row.given,
-            "carries": row.gave,
+            "gave": row.gave,
             "means": CALLS.get(row.method, ""),
             "error": row.error,
         }

@@ -163,7 +163,7 @@ def test_a_tables_columns_may_have_the_names_of_channels(spark: Any, era: str) -
     result = engine.run("DELETE FROM named WHERE operation = 2", era=era)
     changed = result.diff().to_dict("records")
     assert [(row["old.operation"], row["old.merge_row"], row["old.row_id"]) for row in changed] == [(2, 6, 8)]
-    assert "Changed rows: 1 changed, 1 unchanged" in str(result)
+    assert "Changed rows: 1 row changed; 1 target row unchanged" in str(result)
 
 
 def test_names_of_columns_may_hold_points_and_quotes(spark: Any) -> None:
