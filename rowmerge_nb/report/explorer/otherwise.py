@@ -12,6 +12,7 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
 from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
+from rowmerge_nb.report.model.places import NOT_SHOWN
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import join, number, plural
 
@@ -48,7 +49,6 @@ _HEADS: Final = {
     (True, False): "With these options, not run, it would fail: ",
 }
 """What stands before the outcome, in place of what the run has there: by whether it fails, and whether the table has the same rows."""
-_PLACES: Final = "a function of the connector's decides, and the run has shown no row of this place"
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _handed(trace: Trace) -> str:
     unknown = sum(writer < 0 for writer in trace.pages.writers) if trace.pages is not None else 0
     if not unknown:
         return f"{told}."
-    return f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known: {_PLACES}."
+    return f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known: {NOT_SHOWN}."
 
 
 _MARKS: Final = "What differs is framed there, and rows that only the run has are struck out."

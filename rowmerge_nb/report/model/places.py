@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Place", "place_sentence", "placed_rows", "places_of"]
+__all__ = ["NOT_SHOWN", "Place", "place_sentence", "placed_rows", "places_of"]
 
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 _EVENLY: Final = f"to {IN_TURN}: no value decides"
-_NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
+NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
+"""Why the writer of a row is not known."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Place:
         if self.rule == EVENLY:
             return _EVENLY, "", number(self.writer) if self.writer >= 0 else ""
         if self.writer < 0:
-            return f"{self.values}: {_NOT_SHOWN}", "", ""
+            return f"{self.values}: {NOT_SHOWN}", "", ""
         # As the channel `hash` has it, without marks between thousands.
         return self.values, "" if self.number is None else str(self.number).replace("-", MINUS), number(self.writer)
 
@@ -57,7 +58,7 @@ class Place:
         if self.rule == EVENLY:
             return _EVENLY
         if self.writer < 0:
-            return f"{self.values}: {_NOT_SHOWN}"
+            return f"{self.values}: {NOT_SHOWN}"
         remainder = "" if self.number is None else f" {self.number} \N{RIGHTWARDS ARROW} mod {number(self.among or 0)}"
         by = "the connector's function" if self.rule == FUNCTION else "hash"
         return f"{self.values} \N{RIGHTWARDS ARROW} {by}{remainder} = writer {number(self.writer)}"

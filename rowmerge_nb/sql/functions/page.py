@@ -40,6 +40,8 @@ _NOTES: Final = {
     "In a pattern that is no literal classes of POSIX stand within brackets. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
     "A group that need not take part in a match, and may match nothing where it does, is refused: Spark gives empty text for both, Trino NULL for one. "
     "A lambda of `regexp_replace` gets the groups of each match, of a literal pattern that matches no empty text.",
+    "binary": "`xxhash64` and `murmur3` are computed in Spark SQL, which has no such hashes of its own: of 100,000 short texts they take 3.6 and 5.3 seconds, "
+    "and `sha256` half a second.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
     "`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode: members, `..key`, subscripts (numbers, `last`, `last - 1`, ranges with `to`, "
