@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.store import Session
 
 
-# What is in the home directory of whoever runs the tests is no part of them, and nothing is to be put there.
-os.environ["ROWMERGE_CLASS_CACHE"] = "off"
+# What is in the home directory of whoever runs the tests is no part of them, and nothing is to be put there. Who asks for a cache has one
+# elsewhere, as scripts/test does.
+os.environ.setdefault("ROWMERGE_CLASS_CACHE", "off")
 
 # How long an example takes says something of the machine, and nothing of the code.
 settings.register_profile("rowmerge_nb", deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -109,7 +110,9 @@ def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
 
     def counts(*options: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *options, str(tmp_path)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.splitlines()[-1]
+        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+        return done.stdout.splitlines()[-1]
 
     assert counts().startswith("1 passed, 1 deselected in")
     assert counts("--long").startswith("2 passed in")

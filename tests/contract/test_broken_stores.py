@@ -51,7 +51,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]
         text=True,
         check=False,
         cwd=HERE.parents[1],
-        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     assert report.exists(), run.stdout + run.stderr
     found: dict[str, dict[str, str]] = {name: {} for name in BROKEN}
