@@ -189,7 +189,7 @@ def _checked(name: str, value: Any) -> Any:
     if name == "record":
         if isinstance(value, bool):
             return value
-        return checked(checked_path(value, "record"), "record", lambda path: bool(path), "the path of a file, True or False")
+        return checked(checked_path(value, "record"), "record", _is_named, "the path of a file, True or False")
     if name in {"record_bytes", "record_every"}:
         return checked(value, name, _is_positive, "a whole number from 1")
     if name == "why":
@@ -220,6 +220,10 @@ def _is_positive(value: Any) -> bool:
 
 def _is_condition(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and half_character(value) is None
+
+
+def _is_named(path: str) -> bool:
+    return path != ""
 
 
 def _is_bound(value: Any) -> bool:

@@ -45,8 +45,9 @@ def told(path: Path) -> AbstractContextManager[None]:
 
 
 class _Stream:
-    """What Arrow's ORC writer writes to. What the disk refuses is kept until it is asked for: an error raised where Arrow closes its
-    writer ends the process.
+    """What Arrow's ORC writer writes to; what the disk refuses is kept until it is asked for.
+
+    An error that is raised where Arrow closes its writer ends the process.
 
     Args:
         path: the file to make.
