@@ -247,7 +247,11 @@ class StatementRun:
             version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
             notices=self.notice_records(
-                *self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done), *self._fault()
+                *self.analysis.notices,
+                *self.transaction.notices,
+                *(map(Notice, self.output.notices) if self.output is not None and done else ()),
+                *self._silent_sinks(account, done),
+                *self._fault(),
             ),
             seconds=dict(self.seconds),
         )
