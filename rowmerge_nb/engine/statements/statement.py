@@ -70,7 +70,7 @@ ConstraintReader: TypeAlias = (
     "tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]]"
 )
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "not_rehearsed"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -239,7 +239,8 @@ class StatementRun:
             level=self.options.trace,
             plan=describe(self.plan, self.would) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and self.changes_rows else None,
-            rows_after=self.rows_after() if done and self.changes_rows else None,
+            # Of a rehearsal nothing is there any more; what it would leave is told by who looked before the rollback.
+            rows_after=self.rows_after() if done and self.changes_rows and not self.options.rehearse else None,
             unread=self.unread,
             writers=account.writers if account else (),
             output=self.output if done else None,
@@ -301,8 +302,7 @@ class StatementRun:
 
     def _check_rehearsal(self) -> None:
         if self.options.rehearse and not self.options.dry_run and not self.rehearsable:
-            msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
-            raise ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
+            raise not_rehearsed()
 
     def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
         """Finish the statement, look at what it would leave, and roll it back."""
@@ -465,6 +465,12 @@ class StatementRun:
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
             for notice in (*of, *self.notices)
         )
+
+
+def not_rehearsed() -> ConnectorError:
+    """Give the error of a statement of which a rollback would leave something."""
+    msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
+    return ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:
