@@ -43,7 +43,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.words import plural
+from rowmerge_nb.words import join, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,14 @@ CONNECTOR_STEPS = {
     *("begin_merge", "finish_merge", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
 }
+CHANGING: Final = ("MERGE", "UPDATE", "DELETE")
+ABOUT: Final[Mapping[str, tuple[str, ...]]] = {
+    "near": ("MERGE",),
+    "why": CHANGING,
+    "check": (*CHANGING, "INSERT"),
+    "record": (*CHANGING, "INSERT", "CREATE TABLE AS"),
+}
+"""What options are about that are given with a statement, and have no defaults."""
 CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
 """What to look at where a connector raises an error that is not one of ours."""
 
@@ -212,6 +220,13 @@ class StatementRun:
         with unwatched():
             self.recording = recording_of(self, error)
 
+    def _idle_options(self) -> Iterator[Notice]:
+        """Tell of options that do nothing for a statement of this kind."""
+        kind = kind_of(self.analysis)
+        for name, about in ABOUT.items():
+            if getattr(self.options, name) and kind not in about:
+                yield Notice(f"The option '{name}' does nothing for {kind}: it is about {join(list(about))}")
+
     def _fault(self) -> tuple[Notice, ...]:
         """Tell what came of the fault that the statement was given."""
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
@@ -250,6 +265,7 @@ class StatementRun:
             notices=self.notice_records(
                 *self.analysis.notices,
                 *self.transaction.notices,
+                *self._idle_options(),
                 *(map(Notice, self.output.notices) if self.output is not None and done else ()),
                 *self._silent_sinks(account, done),
                 *self._fault(),
