@@ -228,7 +228,9 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
 
 
 def checked_name(value: Any, name: str, of: str) -> str:
-    """Give back a name that programs hand over; INVALID_ARGUMENTS for what is none: it is a text that is not blank, without a zero byte.
+    """Give back a name that programs hand over; INVALID_ARGUMENTS for what is none.
+
+    It is a text that is not blank, without a zero byte, and without a lone surrogate, which is half a character.
 
     Args:
         value: what was given.
@@ -240,11 +242,23 @@ def checked_name(value: Any, name: str, of: str) -> str:
     rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
     """
     form = f"the name of a {of}, a text that is not blank"
-    return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and "\0" not in given, form))
+    return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and _is_kept(given), form))
+
+
+def _is_kept(text: str) -> bool:
+    r"""Tell whether stores can keep a text.
+
+    >>> _is_kept("Zoë"), _is_kept("a\0"), _is_kept("\ud800")
+    (True, False, False)
+    """
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def checked_path(value: Any, name: str) -> str:
-    """Give a path as a text; INVALID_ARGUMENTS for what is none, and for a path with a zero byte, which no file has.
+    """Give a path as a text; INVALID_ARGUMENTS for what is none, and for a path that no file has: with a zero byte, or half a character.
 
     >>> checked_path("lake", "directory")
     'lake'
@@ -253,6 +267,12 @@ def checked_path(value: Any, name: str) -> str:
     if not isinstance(text, str) or "\0" in text:
         msg = f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give another path.")
+    try:
+        # Bytes that are no text Python keeps in a path as halves of characters of a kind; all others no file has.
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        msg = f"{name} = {text!r} is not possible: {error.reason}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give another path.") from error
     return text
 
 

@@ -120,10 +120,14 @@ class Engine:
     def close(self) -> None:
         """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours.
 
+        A process that was forked off leaves all that to the one that made the engine.
+
         Raises:
             ConnectorError: what is named in it could not be closed; all else is.
         """
         self._session.closed = True
+        if self._session.is_inherited:
+            return
         self._runner.transactions.close()
         failures = self._catalogs.close()
         try:

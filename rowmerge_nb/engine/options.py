@@ -16,6 +16,7 @@ from rowmerge_nb.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
+from rowmerge_nb.sql.constants import half_character
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.audit import RowChooser
@@ -177,13 +178,18 @@ def _checked(name: str, value: Any) -> Any:
         return frozenset(value)
     if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
         _refuse(name, value, (*VERIFIERS, "postgresql://..."))
+    if name in {"dry_run", "rehearse"}:
+        # Whatever else counts as true, or as false, would decide whether a table is changed.
+        return checked(value, name, bool, "True or False")
     if name == "check":
         return checked(value, "check", lambda given: isinstance(given, bool), "True, False, or None for what the connector says")
     if name == "near":
         rows = checked(value, "near", _is_bound, "True, False, or the number of rows of a table at most, from 0")
         return NEAR_ROWS if rows is True else int(rows)
     if name == "record":
-        return checked_path(value, "record") if not isinstance(value, bool) else value
+        if isinstance(value, bool):
+            return value
+        return checked(checked_path(value, "record"), "record", _is_named, "the path of a file, True or False")
     if name in {"record_bytes", "record_every"}:
         return checked(value, name, _is_positive, "a whole number from 1")
     if name == "why":
@@ -213,7 +219,11 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_condition(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return isinstance(value, str) and bool(value.strip()) and half_character(value) is None
+
+
+def _is_named(path: str) -> bool:
+    return path != ""
 
 
 def _is_bound(value: Any) -> bool:

@@ -432,11 +432,14 @@ class Result:
             from rowmerge_nb.report.bundle import explained_bundle
 
             return explained_bundle(self.trace, self.explained)
-        rows: dict[str, str] = {}
-        if self.table is not None:
-            rows = _shown(self.table)
-            if self.trace.returned is None:
+        rows = {} if self.table is None else _shown(self.table)
+        if rows and self.trace.returned is None:
+            # What reports are made with takes time to load, and few queries have notices.
+            if not self.trace.notices:
                 return rows
+            from rowmerge_nb.report.bundle import rows_bundle
+
+            return rows_bundle(rows, self.trace)
         from rowmerge_nb.engine.variants import under_other_paradigm
         from rowmerge_nb.report.bundle import mime_bundle
 

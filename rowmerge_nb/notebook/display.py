@@ -86,7 +86,11 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
         return explained_bundle(result.trace, result.explained)
     rows = _rows_bundle(result.table, max_rows) if result.table is not None else None
     if rows is not None and result.trace.returned is None:
-        return rows
+        if not result.trace.notices:
+            return rows
+        from rowmerge_nb.report.bundle import rows_bundle
+
+        return rows_bundle(rows, result.trace, first_line)
     from rowmerge_nb.engine.variants import under_other_paradigm
     from rowmerge_nb.report.bundle import mime_bundle
 

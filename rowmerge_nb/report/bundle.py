@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.html import render_html
-from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.model.report import build_report, notices_of
+from rowmerge_nb.report.text import notice_lines, render_text
 from rowmerge_nb.report.words.columns import preformatted
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["explained_bundle", "mime_bundle"]
+__all__ = ["explained_bundle", "mime_bundle", "rows_bundle"]
 
 
 def mime_bundle(
@@ -61,6 +61,26 @@ def mime_bundle(
         "text/plain": f"{above['text/plain']}\n\n{bundle['text/plain']}",
         "text/html": f"{above['text/html']}\n{bundle['text/html']}",
     }
+
+
+def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
+    r"""Make what a notebook stores for a query: its rows, and below them what is to be known of them.
+
+    Args:
+        rows: what is shown of the rows, by the same keys.
+        trace: the query's trace.
+        first_line: the number of the cell's line on which the statement begins.
+
+    >>> from rowmerge_nb.trace.trace import NoticeRecord, Trace
+    >>> trace = Trace(statement="TABLE t", kind="SELECT", state="finished", notices=(NoticeRecord("A <view> is slow", 1, 7),))
+    >>> print(rows_bundle({"text/plain": "   n\n0  1", "text/html": "<table>...</table>"}, trace)["text/plain"])
+       n
+    0  1
+    <BLANKLINE>
+    Notice: line 1: A <view> is slow
+    """
+    told = "\n".join(notice_lines(notices_of(trace), first_line))
+    return {"text/plain": f"{rows['text/plain']}\n\n{told}", "text/html": f"{rows['text/html']}\n{preformatted(told)}"}
 
 
 def explained_bundle(trace: Trace, explained: str) -> dict[str, str]:

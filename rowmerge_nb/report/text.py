@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.changes import ChangeCell, Stored
     from rowmerge_nb.report.model.pages import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model.plan import Inner, Operator, Plan
-    from rowmerge_nb.report.model.report import Report
+    from rowmerge_nb.report.model.report import Notice, Report
     from rowmerge_nb.trace.verdicts import Verdict
 
-__all__ = ["diff_lines", "render_text", "stored_lines", "verdict_lines"]
+__all__ = ["diff_lines", "notice_lines", "render_text", "stored_lines", "verdict_lines"]
 
 WIDTH: Final = 88
 _BAR: Final = 24
@@ -82,7 +82,7 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
 def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
     outcome = report.outcome
     if report.failure is not None:
-        return [*failure_text(report.failure, first_line, WIDTH), *_notices(report, first_line)]
+        return [*failure_text(report.failure, first_line, WIDTH), *notice_lines(report.notices, first_line)]
     sentence = phrase_text(outcome.sentence)
     if timings and outcome.elapsed is not None:
         sentence += f" {outcome.elapsed:.2f} s"
@@ -94,12 +94,13 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
         lines += textwrap.wrap(outcome.balance.text, WIDTH)
     if timings and report.timings:
         lines.append(", ".join(f"{step} {seconds * 1000:.0f} ms" for step, seconds in report.timings))
-    return [*lines, *_notices(report, first_line)]
+    return [*lines, *notice_lines(report.notices, first_line)]
 
 
-def _notices(report: Report, first_line: int) -> list[str]:
+def notice_lines(notices: Iterable[Notice], first_line: int) -> list[str]:
+    """Write notices, with their lines in the cell."""
     lines = []
-    for notice in report.notices:
+    for notice in notices:
         where = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
         lines += textwrap.wrap(f"Notice: {where}{notice.message}", WIDTH, subsequent_indent="  ")
     return lines

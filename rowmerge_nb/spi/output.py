@@ -34,6 +34,7 @@ class ConnectorOutputMetadata:
     Args:
         written: everything that belongs to the table from now on; empty where nothing was written. A connector that does not
             tell gives no `ConnectorOutputMetadata` at all.
+        notices: sentences for who reads the report, as of what the store itself does with the rows, so that it may hold others.
 
     >>> output = ConnectorOutputMetadata((Written("data file", "a.parquet", 7, 900), Written("data file", "b.parquet", 2, 800)))
     >>> output.summary, output.bytes
@@ -43,6 +44,7 @@ class ConnectorOutputMetadata:
     """
 
     written: tuple[Written, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:

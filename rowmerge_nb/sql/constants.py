@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["NoConstantError", "constant", "constant_of"]
+__all__ = ["NoConstantError", "constant", "constant_of", "half_character"]
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _BIGINT: Final = range(-(2**63), 2**63)
 """Only plain integers are looked up in it: Python counts through a range for those of a class of their own, such as an enumeration's."""
@@ -37,10 +40,22 @@ def constant(value: Any) -> str:
         return f"ARRAY[{', '.join(map(constant, value))}]"
     if isinstance(value, Mapping):
         return f"MAP({constant(list(value))}, {constant(list(value.values()))})"
+    if isinstance(value, str) and (half := half_character(value)) is not None:
+        msg = f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
+        raise NoConstantError(msg)
     if (found := constant_of(value)) is None:
         msg = f"A value of type {type(value).__name__} has no type of SQL"
         raise NoConstantError(msg)
     return found
+
+
+def half_character(text: str) -> re.Match[str] | None:
+    r"""Find the first half of a character in a text, which Python may hold and no store can keep.
+
+    >>> half_character("Zo\ud800"), half_character("Zoë")
+    (<re.Match object; span=(2, 3), match='\ud800'>, None)
+    """
+    return None if text.isascii() else _SURROGATE.search(text)
 
 
 def constant_of(value: Any) -> str | None:

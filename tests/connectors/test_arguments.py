@@ -89,7 +89,7 @@ def test_a_hive_table_that_is_not_there_and_a_number_that_is_none_are_told(tmp_p
         refused(lambda number=number: store.abort_transaction(number))
 
 
-@pytest.mark.parametrize("location", ["", None, 5, b"x", "a\0b"])
+@pytest.mark.parametrize("location", ["", None, 5, b"x", "a\0b", "a\ud800"])
 def test_a_location_that_is_none_is_refused(tmp_path: Path, location: Any) -> None:
     with closing(IcebergConnector(tmp_path)) as store:
         refused(lambda: store.register_table("default", "t", location))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -212,6 +214,29 @@ def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(small_disk: Path
     ballast.unlink()
     change()
     assert len(rows()) == len(before) + len(ROWS)
+    store.close()
+
+
+@LINUX_ROOT
+@pytest.mark.parametrize(("make", "kit"), [(hive, hive_acid_kit), (iceberg, iceberg_kit)])
+def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_it(small_disk: Path, make: Any, kit: Any) -> None:
+    store, _, rows = make(small_disk)
+    before, statement = rows(), kit.Statement(store)
+    if kit is iceberg_kit:
+        statement.begin_merge()
+    fill(small_disk, leave=65536)
+    # Nothing compresses them.
+    long = [(number, random.Random(number).randbytes(2048).hex(), "x") for number in range(2, 102)]
+    pages = [hive_acid_kit.inserted(*long)] if kit is hive_acid_kit else [(1, None, *row) for row in long]
+    error = refused("GENERIC_INSUFFICIENT_RESOURCES", lambda: statement.stage(pages))
+    assert "Make room" in str(error.hint)
+    assert "No space left" in error.message
+    # A file that is open still would say here that it cannot be closed.
+    del error
+    gc.collect()
+    statement.rollback()
+    (small_disk / "ballast").unlink()
+    assert rows() == before
     store.close()
 
 

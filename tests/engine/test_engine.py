@@ -128,6 +128,31 @@ def test_a_table_wins_over_a_dataframe_of_its_name_with_a_notice(engine: Engine)
     result = engine.run("SELECT count(*) AS n FROM t", namespace={"t": pd.DataFrame({"id": []})})
     assert result.to_pandas()["n"].tolist() == [3]
     assert "DataFrame of that name is not read" in result.trace.notices[0].message
+    assert str(result).endswith("\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read")
+
+
+@pytest.mark.parametrize(
+    ("statement", "options", "told"),
+    [
+        ("DROP TABLE t", {"near": True}, "The option 'near' does nothing for DROP TABLE: it is about MERGE"),
+        (
+            "SELECT * FROM t",
+            {"check": True},
+            "The option 'check' does nothing for SELECT: it is about MERGE, UPDATE, DELETE and INSERT",
+        ),
+        (
+            "INSERT INTO t SELECT * FROM t",
+            {"why": "id = 7"},
+            "The option 'why' does nothing for INSERT: it is about MERGE, UPDATE and DELETE",
+        ),
+        ("INSERT INTO t SELECT * FROM t", {"check": True, "record": True, "near": False}, None),
+    ],
+)
+def test_an_option_that_does_nothing_for_a_statement_is_told_as_that(
+    engine: Engine, statement: str, options: dict[str, Any], told: str | None
+) -> None:
+    notices = [notice.message for notice in engine.run(statement, **options).trace.notices]
+    assert notices == ([] if told is None else [told])
 
 
 SOURCES = [

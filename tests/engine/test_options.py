@@ -54,7 +54,12 @@ def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("why", ""), ("why", " "), ("why", True), ("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)],
+    [
+        *(("why", ""), ("why", " "), ("why", True), ("why", "id = '\ud800'")),
+        *(("dry_run", ""), ("dry_run", 0), ("dry_run", "False"), ("rehearse", "no"), ("rehearse", 1)),
+        *(("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)),
+        *(("record", ""), ("record", "\ud800")),
+    ],
 )
 def test_values_of_a_wrong_type_are_refused(name: str, value: Any) -> None:
     with pytest.raises(RowMergeError) as caught:

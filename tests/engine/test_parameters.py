@@ -78,6 +78,11 @@ def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engin
         ("SELECT 1", [1], "Incorrect number of parameters: expected 0 but found 1"),
         ("SELECT ?", [object], "The parameter <class 'object'> has no type of SQL: A value of type type has no type of SQL"),
         ("SELECT ?", [Decimal("NaN")], "The parameter Decimal('NaN') has no type of SQL"),
+        (
+            "SELECT ?",
+            [["\udcff"]],
+            "The parameter ['\\udcff'] has no type of SQL: It has a lone surrogate, U+DCFF, which is half a character",
+        ),
     ],
 )
 def test_a_wrong_number_or_type_is_told(sql: str, given: Any, message: str) -> None:

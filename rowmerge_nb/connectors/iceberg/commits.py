@@ -32,6 +32,7 @@ from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
+from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
@@ -571,15 +572,20 @@ def _commit(
         if known:
             return
         if known is None:
-            msg = f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {error}"
+            msg = (
+                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {said(error)}"
+            )
             hint = "Look at the table before you run the statement again; its files are left where they are."
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
             raise refused(error, f"The metadata of Iceberg table '{handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
-        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {error}"
-        hint = "See that no other program holds the catalog for long and that its disk is not full, and run the statement again."
+        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
+        if is_full(error):
+            hint = "Make room on its disk, and run the statement again; the table is as it was."
+            raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
+        hint = "See that no other program holds the catalog for long, and run the statement again."
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
 
 

@@ -28,6 +28,7 @@ from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.ordering import ascending
+from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import row_ids_of, split_page
@@ -138,13 +139,17 @@ class FileWriter:
         self._waiting_rows = self._waiting_bytes = 0
 
     def close(self) -> dict[str, Any]:
-        """Finish the file, and give what is to be known of it."""
-        self._flush()
-        assert self._writer is not None, "a file is made for rows"
-        with self._told():
-            self._writer.close()
-            size = self.size
-            self._stream.close()
+        """Finish the file, and give what is to be known of it; what cannot be finished is dropped."""
+        try:
+            self._flush()
+            assert self._writer is not None, "a file is made for rows"
+            with self._told():
+                self._writer.close()
+                size = self.size
+                self._stream.close()
+        except ConnectorError:
+            self.abort()
+            raise
         written = io.BytesIO()
         self._footers[0].write_metadata_file(written)
         footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
@@ -156,9 +161,10 @@ class FileWriter:
     def abort(self) -> None:
         """Drop the file."""
         self._waiting.clear()
+        if self._writer is not None:
+            # It would write the file's end, where it is forgotten at the latest, and print what a full disk says to that.
+            self._writer.is_open = False
         with suppress(OSError, pa.ArrowException):
-            if self._writer is not None:
-                self._writer.close()
             self._stream.close()
         remove(self._table.io, self.location)
 

@@ -14,6 +14,7 @@ from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ __all__ = ["Changes"]
 
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
+NAMED: Final = 5
+"""So many triggers are named."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,18 @@ class Changes:
         if inserts:
             self._refuse_computed([c for c in self.handle.columns if c.generated and self._is_given(c)])
             written.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
-        return ConnectorOutputMetadata(tuple(written))
+        return ConnectorOutputMetadata(tuple(written), self._notices())
+
+    def _notices(self) -> tuple[str, ...]:
+        """Tell of what may have made other rows of those that were written, or changed others."""
+        names = self.store.triggers(self.session, self.handle)
+        if not names:
+            return ()
+        shown = ", ".join(f"'{name}'" for name in names[:NAMED])
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        what = f"{self.store.name} table '{self.handle.name}' has {plural(len(names), 'trigger or rule', 'triggers or rules')}"
+        told = "What the database makes of the rows by them, and of others, is not in this report, which says what was written."
+        return (f"{what}: {shown}{more}. {told} check=True, or --check, reads the rows back.",)
 
     @property
     def _target(self) -> str:

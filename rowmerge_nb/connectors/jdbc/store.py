@@ -208,6 +208,10 @@ class Store(ABC):
         """Write the statements that take updated rows out and put them in anew; each touches ``rows`` rows."""
 
     @abstractmethod
+    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+        """Name the triggers and rules that act when a table's rows are changed."""
+
+    @abstractmethod
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
         """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
 

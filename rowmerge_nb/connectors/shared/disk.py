@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +45,7 @@ def writing(what: str, code: str) -> Iterator[None]:
 
 def refused(error: OSError, what: str, code: str) -> ConnectorError:
     """Give the error of what could not be written; see `writing`."""
+    error = _numbered(error)
     msg = f"{what} cannot be written: {error.strerror or error}"
     if is_full(error):
         hint = "Make room on the disk, and run the statement again; the tables are as they were."
@@ -51,6 +54,16 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
         hint = "See that driver and workers may write there, and that the disk is not mounted read-only."
         return ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
     return ConnectorError(msg, code=code, hint="See that driver and workers reach the directory and may write to it.")
+
+
+def _numbered(error: OSError) -> OSError:
+    """Give an error with its number: Arrow's ORC writer tells the system's in words alone.
+
+    >>> _numbered(OSError("IOError: Error writing bytes to file. Detail: [errno 28] No space left on device"))
+    OSError(28, 'No space left on device')
+    """
+    told = re.search(r"\[errno (\d+)\]", str(error)) if error.errno is None else None
+    return error if told is None else OSError(int(told[1]), os.strerror(int(told[1])))
 
 
 def require_texts(array: pa.Array) -> pa.Array:

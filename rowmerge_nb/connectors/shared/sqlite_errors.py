@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-__all__ = ["is_full", "is_read_only"]
+__all__ = ["is_full", "is_read_only", "said"]
 
 _CODE = 0xFF
 """Extended codes say more in their upper bits."""
@@ -28,6 +28,15 @@ def is_read_only(error: BaseException) -> bool:
     """
     found = _innermost(error)
     return _code(found) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM} or (found is not None and "readonly" in str(found))
+
+
+def said(error: BaseException) -> str:
+    """Give the words of SQLite, where a library around it adds its own: a statement, its parameters and an address; else the error's.
+
+    >>> said(sqlite3.OperationalError("database is locked")), said(ValueError("no answer"))
+    ('database is locked', 'no answer')
+    """
+    return str(_innermost(error) or error)
 
 
 def _innermost(error: BaseException | None) -> sqlite3.Error | None:

@@ -17,6 +17,8 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import from_arrow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["as_arrow", "collected", "columns_of"]
@@ -51,17 +53,22 @@ def as_arrow(name: str, frame: Any, *, exact: bool = False) -> pa.Table:
     """
     table = _to_table(name, frame)
     names = [str(column) for column in table.column_names]
+    _check_names(name, names)
+    if not names:
+        msg = f"DataFrame '{name}' has no columns"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+    arrays = [_column(name, column, values, exact=exact) for column, values in zip(names, table.columns, strict=True)]
+    return pa.table(arrays, names=names)
+
+
+def _check_names(name: str, names: Sequence[str]) -> None:
+    """Refuse a name that is there twice."""
     seen: set[str] = set()
     for column in names:
         if column.lower() in seen:
             msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
             raise AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
         seen.add(column.lower())
-    if not names:
-        msg = f"DataFrame '{name}' has no columns"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
-    arrays = [_column(name, column, values, exact=exact) for column, values in zip(names, table.columns, strict=True)]
-    return pa.table(arrays, names=names)
 
 
 def _column(name: str, column: str, values: pa.ChunkedArray, *, exact: bool) -> pa.ChunkedArray:
@@ -104,11 +111,15 @@ def _to_table(name: str, frame: Any) -> pa.Table:
     pandas = sys.modules.get("pandas")
     try:
         if pandas is not None and isinstance(frame, pandas.DataFrame):
-            renamed = frame.set_axis([str(column) for column in frame.columns], axis=1)
-            return pa.Table.from_pandas(renamed, preserve_index=False)
+            names = [str(column) for column in frame.columns]
+            # Arrow refuses some of them too, in words of its own.
+            _check_names(name, names)
+            return pa.Table.from_pandas(frame.set_axis(names, axis=1), preserve_index=False)
         return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(str(arg) for arg in error.args)}"
+        # The arguments of an error of encoding are no sentence, and have the very characters that cannot be written.
+        said = str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
+        msg = f"DataFrame '{name}' cannot be read as a table: {said}"
         raise AnalysisError(
             msg,
             code="NOT_SUPPORTED",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import ParseError, RowMergeError, checked
+from rowmerge_nb.sql.constants import half_character
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["names_of", "statement_text", "user_name"]
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
 
 def statement_text(sql: object) -> str:
     """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""
     if not isinstance(sql, str):
         msg = f"A statement is a text; this is of type {type(sql).__name__}"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint='Give its SQL: engine.run("SELECT 1").')
-    if not sql.isascii() and (half := _SURROGATE.search(sql)) is not None:
+    if (half := half_character(sql)) is not None:
         span = Span.within(sql, half.start(), half.end())
         msg = f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
         raise ParseError(msg, hint="Take it out, or write the whole character.").at(span)

@@ -105,6 +105,13 @@ _USUAL_STEPS: Final = {
 """What is usually to be done, by error code, where nobody has said something better."""
 
 _JAVA_GONE: Final = "Spark's Java process is gone: it crashed, was killed, or ran out of memory"
+_SHORT_OF_MEMORY: Final = re.compile(
+    r"\[UNABLE_TO_ACQUIRE_MEMORY\] (.+?)\.? SQLSTATE|java\.lang\.OutOfMemoryError(?:: (.+))?|SparkOutOfMemoryError"
+)
+_MORE_MEMORY: Final = (
+    "Join fewer tables at once, or write fewer literals; the variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts, gives a Spark "
+    "of our own more memory."
+)
 _ANOTHER_PROCESS: Final = (
     "Start a new Python process (in a notebook: restart the kernel); the variable ROWMERGE_DRIVER_MEMORY, as 4g, gives a Spark of our own "
     "more memory. engine.table(name) still gives the rows of tables in memory."
@@ -153,6 +160,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     'GENERIC_INSUFFICIENT_RESOURCES'
     >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
     'NOT_SUPPORTED'
+    >>> translate(RuntimeError("An error occurred.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x"), "run").message
+    'Spark ran out of memory: Java heap space'
     """
     if isinstance(error, RowMergeError):
         return error
@@ -208,6 +217,9 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
         message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
         hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
         return ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint)
+    if (short := _SHORT_OF_MEMORY.search(text)) is not None:
+        message = f"Spark ran out of memory: {short[1] or short[2] or 'its Java has no more'}"
+        return ExecutionError(message, code="EXCEEDED_LOCAL_MEMORY_LIMIT", step=step, hint=_MORE_MEMORY)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"

@@ -5,12 +5,13 @@ Little is loaded before Java starts: what else a first statement needs is loaded
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ class LazySession:
 
     def __init__(self, given: Any = None, cores: int | None = None) -> None:
         self.closed = False
+        self._process = os.getpid()
         self._given = given
         self._cores = cores
         self._future: Future[Any] | None = None
@@ -53,14 +55,14 @@ class LazySession:
         """
         with self._lock:
             self.check_open()
-            # What kept Spark from starting may have been mended since.
-            if self._given is None and (self._future is None or _has_failed(self._future)):
+            # What kept Spark from starting may have been mended since; and whoever finds our Spark in the process may stop it.
+            if self._given is None and (self._future is None or _has_failed(self._future) or _is_stopped(self._future)):
                 from rowmerge_nb.engine.spark.session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
 
     def check_open(self) -> None:
-        """Refuse what a closed engine is asked to do.
+        """Refuse what a closed engine is asked to do, and one of another process.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS.
@@ -68,11 +70,31 @@ class LazySession:
         if self.closed:
             msg = "The engine is closed"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
+        if self.is_inherited:
+            msg = (
+                f"The engine belongs to process {self._process}, off which this one was forked; two cannot share its connections"
+            )
+            hint = "Make an engine in a process that is started anew, as multiprocessing.get_context('spawn') does."
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process was forked off the one that made the engine, and has a copy of it."""
+        return os.getpid() != self._process
 
     @property
     def spark(self) -> Any:
-        """The Spark session; starts it where needed, and waits for it."""
+        """The Spark session; starts it where needed, and waits for it.
+
+        Raises:
+            SetupError: it does not start, or the user's has been stopped.
+        """
         if self._given is not None:
+            from rowmerge_nb.engine.spark.session import has_ended
+
+            if has_ended(self._given):
+                msg = "The Spark session that the engine was given has been stopped"
+                raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
             return self._given
         self.start()
         if self._future is None:
@@ -156,3 +178,9 @@ def _tasks_of(context: Any) -> tuple[int, int] | None:
 
 def _has_failed(future: Future[Any]) -> bool:
     return future.done() and future.exception() is not None
+
+
+def _is_stopped(future: Future[Any]) -> bool:
+    from rowmerge_nb.engine.spark.session import has_ended
+
+    return future.done() and has_ended(future.result())

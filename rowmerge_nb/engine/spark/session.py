@@ -94,6 +94,16 @@ SESSION_SETTINGS: Mapping[str, str] = {
 _lock = threading.RLock()
 _own: set[SparkSession] = set()
 """The sessions that `create_session` gave and nobody has stopped yet; they share one Spark context that is ours."""
+_inherited: set[SparkSession] = set()
+"""Such sessions of a process off which this one was forked: their connections to Java are that one's, and so is the end of its Spark."""
+
+
+def _after_fork() -> None:
+    _inherited.update(_own)
+    _own.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def create_session(
@@ -110,12 +120,16 @@ def create_session(
         conf: further Spark settings; they win over ours, and rules of the optimizer are left out besides ours.
 
     Raises:
-        SetupError: there is no Java, Spark does not start, or ROWMERGE_CORES is no number of cores.
+        SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is no number of cores, or this process was forked off one that has Spark.
     """
+    if _inherited:
+        msg = "This process was forked off one in which Spark runs, and two processes cannot share its connections"
+        raise SetupError(msg, hint="Start it anew, as multiprocessing.get_context('spawn') does.")
     with _lock:
         cores = cores or usual_cores()
         running = _running_session()
         if running is None:
+            _own.difference_update(list(filter(has_ended, _own)))
             session = _start(cores, app_name, conf or {})
         else:
             session = running.newSession()
@@ -165,9 +179,16 @@ def _running_session() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     try:
-        return SparkSession.active()
+        session = SparkSession.active()
     except PySparkException:
         return None
+    return None if has_ended(session) else session
+
+
+def has_ended(session: Any) -> bool:
+    """Tell whether somebody in this process has stopped a session's Spark context."""
+    context = getattr(session, "sparkContext", None)
+    return context is not None and context._jsc is None  # noqa: SLF001 - as PySpark itself looks at it
 
 
 def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mapping[str, str]) -> SparkSession:
@@ -365,9 +386,10 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 def _clean_up(private: PrivateDirectory) -> None:
     """At exit: stop Spark if it is ours and still runs, and remove its directory."""
-    with _lock:
-        for session in list(_own):
-            stop_session(session)
+    if _own:
+        with _lock:
+            for session in list(_own):
+                stop_session(session)
     private.remove()
 
 

@@ -23,7 +23,7 @@ from rowmerge_nb.engine.statements.asked import wanted_by_condition
 from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
-from rowmerge_nb.engine.statements.statement import StatementRun, error_record
+from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import (
     MERGE_FLOW,
@@ -92,6 +92,10 @@ _CONTROLS: Final[Mapping[type[Statement], str]] = {
     Commit: "COMMIT",
     Rollback: "ROLLBACK",
 }
+
+
+_OF_THE_ENGINE: Final = (*_CONTROLS, Prepare, Deallocate, Use)
+"""What changes the engine and no table."""
 
 
 def _as_it_is(result: Result) -> Result:
@@ -253,14 +257,17 @@ class StatementRunner:
             error.statement = text
             raise
 
-    def _keep(self, statement: Prepare | Deallocate) -> Result:
-        """Keep a statement under a name, or forget it."""
+    def _keep(self, statement: Prepare | Deallocate, options: Options) -> Result:
+        """Keep a statement under a name, or forget it; a dry run looks only whether it is there to be forgotten."""
+        kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
+        if isinstance(statement, Deallocate):
+            self._prepared(statement.name)
+        if options.dry_run:
+            return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.PLANNED))
         if isinstance(statement, Prepare):
             self.prepared[statement.name.value] = statement.inner
         else:
-            self._prepared(statement.name)
             self.prepared.pop(statement.name.value, None)
-        kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
         return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.FINISHED))
 
     def _control(self, statement: StartTransaction | Commit | Rollback, options: Options) -> Result:
@@ -324,12 +331,14 @@ class StatementRunner:
                 if isinstance(statement, Execute):
                     msg = f"Unsupported statement type: Execute{'' if statement.inner is None else 'Immediate'}"
                     raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Write EXECUTE once.").at(statement.span)
+                if isinstance(statement, _OF_THE_ENGINE) and options.rehearse and not options.dry_run:
+                    raise not_rehearsed()
                 if isinstance(statement, StartTransaction | Commit | Rollback):
                     return self._control(statement, options)
             try:
                 self._check_transaction(statement, options)
                 if isinstance(statement, Prepare | Deallocate):
-                    return self._keep(statement)
+                    return self._keep(statement, options)
                 if isinstance(statement, DescribePrepared):
                     statement = replace(statement, prepared=self._read_prepared(statement.name, options))
                 if isinstance(statement, Use):
@@ -441,9 +450,10 @@ class StatementRunner:
                     verification = begin_verification(
                         options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults), unknown
                     )
+                # A statement rolls back by itself what fails, unless a second interrupt comes before it has come to that.
                 with _rolled_back_otherwise(transaction):
                     begun.append(self._run_of(analysis, transaction, tables, options))
-                result = begun[-1].run()
+                    result = begun[-1].run()
                 return result if verification is None else verification.told(result)
         finally:
             self.running.pop(tag, None)
@@ -527,7 +537,7 @@ def _analyzed(statement: Statement, transaction: StatementTransaction, tables: S
 
 @contextmanager
 def _rolled_back_otherwise(transaction: StatementTransaction) -> Iterator[None]:
-    """Roll a transaction back if what is done in it fails before its statement is run."""
+    """Roll a transaction back if what is done in it fails; one that is over already stays as it is."""
     try:
         yield
     except BaseException:

@@ -43,7 +43,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.words import plural
+from rowmerge_nb.words import join, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ ConstraintReader: TypeAlias = (
     "tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]]"
 )
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "not_rehearsed"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -87,6 +87,14 @@ CONNECTOR_STEPS = {
     *("begin_merge", "finish_merge", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
 }
+CHANGING: Final = ("MERGE", "UPDATE", "DELETE")
+ABOUT: Final[Mapping[str, tuple[str, ...]]] = {
+    "near": ("MERGE",),
+    "why": CHANGING,
+    "check": (*CHANGING, "INSERT"),
+    "record": (*CHANGING, "INSERT", "CREATE TABLE AS"),
+}
+"""What options are about that are given with a statement, and have no defaults."""
 CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
 """What to look at where a connector raises an error that is not one of ours."""
 
@@ -212,6 +220,13 @@ class StatementRun:
         with unwatched():
             self.recording = recording_of(self, error)
 
+    def _idle_options(self) -> Iterator[Notice]:
+        """Tell of options that do nothing for a statement of this kind."""
+        kind = kind_of(self.analysis)
+        for name, about in ABOUT.items():
+            if getattr(self.options, name) and kind not in about:
+                yield Notice(f"The option '{name}' does nothing for {kind}: it is about {join(list(about))}")
+
     def _fault(self) -> tuple[Notice, ...]:
         """Tell what came of the fault that the statement was given."""
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
@@ -239,7 +254,8 @@ class StatementRun:
             level=self.options.trace,
             plan=describe(self.plan, self.would) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and self.changes_rows else None,
-            rows_after=self.rows_after() if done and self.changes_rows else None,
+            # Of a rehearsal nothing is there any more; what it would leave is told by who looked before the rollback.
+            rows_after=self.rows_after() if done and self.changes_rows and not self.options.rehearse else None,
             unread=self.unread,
             writers=account.writers if account else (),
             output=self.output if done else None,
@@ -247,7 +263,12 @@ class StatementRun:
             version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
             notices=self.notice_records(
-                *self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done), *self._fault()
+                *self.analysis.notices,
+                *self.transaction.notices,
+                *self._idle_options(),
+                *(map(Notice, self.output.notices) if self.output is not None and done else ()),
+                *self._silent_sinks(account, done),
+                *self._fault(),
             ),
             seconds=dict(self.seconds),
         )
@@ -297,8 +318,7 @@ class StatementRun:
 
     def _check_rehearsal(self) -> None:
         if self.options.rehearse and not self.options.dry_run and not self.rehearsable:
-            msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
-            raise ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
+            raise not_rehearsed()
 
     def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
         """Finish the statement, look at what it would leave, and roll it back."""
@@ -460,6 +480,12 @@ class StatementRun:
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
             for notice in (*of, *self.notices)
         )
+
+
+def not_rehearsed() -> ConnectorError:
+    """Give the error of a statement of which a rollback would leave something."""
+    msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
+    return ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:

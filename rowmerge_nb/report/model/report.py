@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["PARTS", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
+__all__ = ["PARTS", "Notice", "Report", "build_report", "missing_parts", "notices_of", "parts_to_show"]
 
 PARTS: Final = (
     "outcome",
@@ -113,7 +113,7 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
         kind=trace.kind,
         state=trace.state,
         outcome=build_outcome(trace),
-        notices=_notices(trace),
+        notices=notices_of(trace),
         failure=build_failure(trace) if trace.error is not None else None,
         check=build_check(trace),
         clauses=build_clauses(trace),
@@ -133,7 +133,7 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
     return replace(report, absences={part: absence_of(trace, part) for part in absent})
 
 
-def _notices(trace: Trace) -> tuple[Notice, ...]:
+def notices_of(trace: Trace) -> tuple[Notice, ...]:
     """Give the notices, and what another engine said of the statement as the last of them."""
     told = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.check is not None and trace.check.state != "differs":

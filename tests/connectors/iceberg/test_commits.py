@@ -492,6 +492,29 @@ def test_a_commit_that_the_embedded_catalog_refuses_is_not_told_as_done(tmp_path
     assert contents(again) == [(2, "a", "x")]
 
 
+def test_a_full_disk_of_the_embedded_catalog_is_told_in_few_words(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    before = files(store)
+    with sqlite3.connect(tmp_path / "catalog.sqlite") as catalog:
+        catalog.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON iceberg_tables BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        )
+    statement = deleting(store, 1, insert=3)
+    with pytest.raises(ConnectorError) as caught:
+        statement.commit()
+    error = caught.value
+    assert (error.code, error.changed) == ("GENERIC_INSUFFICIENT_RESOURCES", False)
+    assert error.message == "Iceberg's catalog could not commit to table 'default.t': database or disk is full"
+    assert str(error.hint).startswith("Make room on its disk")
+    statement.rollback()
+    catalog.execute("DROP TRIGGER full")
+    catalog.close()
+    assert files(store) == before
+    delete(store, 1)
+    assert contents(store) == [(2, "a", "x")]
+
+
 def test_a_catalog_in_memory_keeps_its_tables_when_a_commit_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = SqlCatalog("m", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("default")

@@ -130,6 +130,39 @@ def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(datab
     assert content(database, "item") == [(1,), (2,)]
 
 
+STAMPING = {
+    "sqlite": ["CREATE TRIGGER stamp AFTER UPDATE ON shelf BEGIN UPDATE shelf SET code = 'stamped' WHERE sku = new.sku; END"],
+    "postgresql": [
+        "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.code = 'stamped'; RETURN new; END $$",
+        "CREATE TRIGGER stamp BEFORE UPDATE ON shelf FOR EACH ROW EXECUTE FUNCTION stamp()",
+    ],
+}
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_what_triggers_make_of_the_rows_is_told_to_be_in_no_report(database: Database, stamped: bool) -> None:
+    database.sql(
+        "CREATE TABLE shelf (sku int PRIMARY KEY, code varchar(9))",
+        "INSERT INTO shelf VALUES (1, 'a'), (2, 'b')",
+        *(STAMPING[database.kind] if stamped else []),
+    )
+    statement = Statement(database, "shelf")
+    statement.begin()
+    sink = statement.sink()
+    sink.store_merged_rows(statement.page([(1, "new", 3, 1)]))
+    output = statement.metadata.finish_merge(SESSION, statement.merge, sink.finish())
+    statement.commit()
+    assert content(database) == [(1, "stamped" if stamped else "new"), (2, "b")]
+    assert output is not None
+    assert [notice.split(". ", maxsplit=1)[0] for notice in output.notices] == (
+        [
+            f"{database.connector.store.name} table '{'main' if database.kind == 'sqlite' else 'public'}.shelf' has 1 trigger or rule: 'stamp'"
+        ]
+        if stamped
+        else []
+    )
+
+
 SKIPPING = {
     "sqlite": "CREATE TRIGGER skip_{0} BEFORE {0} ON shelf WHEN {1}.sku > 8 BEGIN SELECT RAISE(IGNORE); END",
     "postgresql": "CREATE TRIGGER skip_{0} BEFORE {0} ON shelf FOR EACH ROW WHEN ({1}.sku > 8) EXECUTE FUNCTION skip()",

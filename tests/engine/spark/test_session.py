@@ -155,6 +155,67 @@ def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spa
     assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
 
+FORKED = """
+import os, rowmerge_nb
+from rowmerge_nb.errors import RowMergeError
+
+engine = rowmerge_nb.Engine()
+engine.run("CREATE TABLE t AS SELECT 1 AS n")
+if (child := os.fork()) == 0:
+    for copy in (engine, rowmerge_nb.Engine()):
+        try:
+            copy.run("CREATE TABLE u AS SELECT 2 AS n")
+        except RowMergeError as error:
+            print(f"{error.code}: {error.message}", flush=True)
+    engine.close()
+    raise SystemExit(0)
+assert os.waitpid(child, 0) == (child, 0)
+engine.run("INSERT INTO t VALUES 3")
+print([row["n"] for row in engine.run("SELECT n FROM t ORDER BY n").table.to_pylist()])
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_process_that_is_forked_off_neither_uses_nor_stops_the_spark_of_the_other():
+    ran = in_new_process(FORKED)
+    belongs, shares, rows = ran.stdout.splitlines()
+    assert belongs.startswith("INVALID_ARGUMENTS: The engine belongs to process ")
+    assert shares.startswith("CONFIGURATION_UNAVAILABLE: This process was forked off one in which Spark runs")
+    assert rows == "[1, 3]"
+    assert ran.returncode == 0
+
+
+STOPPED = """
+import rowmerge_nb
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+engine = rowmerge_nb.Engine()
+for number, stop in enumerate([lambda: None, lambda: SparkSession.active().stop(), lambda: SparkContext.getOrCreate().stop()]):
+    stop()
+    engine.run(f"CREATE TABLE t{number} AS SELECT {number} AS n")
+    print(engine.run(f"SELECT * FROM t0").table.to_pylist(), rowmerge_nb.Engine().run("VALUES 7").table.num_rows)
+given = SparkSession.active()
+engine.close()
+other = rowmerge_nb.Engine(spark=given)
+try:
+    given.stop()
+    other.run("SELECT 1")
+except rowmerge_nb.RowMergeError as error:
+    print(f"{error.code}: {error.message}")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_spark_that_somebody_has_stopped_is_started_anew_and_a_given_one_is_told():
+    ran = in_new_process(STOPPED)
+    assert ran.stdout.splitlines() == ["[{'n': 0}] 1"] * 3 + [
+        "CONFIGURATION_UNAVAILABLE: The Spark session that the engine was given has been stopped"
+    ]
+
+
 def test_a_users_spark_is_not_stopped_that_was_started_after_ours():
     done = in_new_process(
         """

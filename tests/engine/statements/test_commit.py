@@ -27,6 +27,7 @@ from rowmerge_nb import (
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.statements.account import Account, check_fragments, sum_up
+from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.report.error import render_error_text
 from rowmerge_nb.spi import ColumnMetadata, Connector, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.testing.examples import price_store
@@ -218,6 +219,25 @@ def test_a_second_interrupt_does_not_end_the_rollback(spark: Any, monkeypatch: p
     assert caught.value.changed is False
     assert str(caught.value.result.trace.error.consequences[-1]) == "the transaction was rolled back"
     assert not connector._transactions
+    assert shop.rows() == OLD
+
+
+def test_a_second_interrupt_while_the_first_is_told_does_not_keep_the_transaction_open(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory: Any = MemoryConnector()
+    shop = Shop(spark, FaultyConnector(memory), "default")
+    shop.connector.fault = Fault("finish_merge", error=lambda _: KeyboardInterrupt())  # type: ignore[attr-defined]
+
+    def interrupted(*_: Any) -> RowMergeError:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StatementRun, "_error", interrupted)
+    with pytest.raises(StatementInterrupted) as caught:
+        shop.merge()
+    assert caught.value.changed is False
+    assert not memory._transactions
+    shop.connector.fault = None  # type: ignore[attr-defined]
     assert shop.rows() == OLD
 
 

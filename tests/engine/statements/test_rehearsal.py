@@ -185,6 +185,29 @@ def test_a_rehearsal_does_everything_but_commit(engine: Engine) -> None:
     assert engine.table("t").equals(TARGET)
 
 
+def test_a_rehearsed_table_is_not_looked_for_when_it_is_gone(engine: Engine) -> None:
+    result = engine.run("CREATE TABLE made AS SELECT 1 AS n", rehearse=True)
+    assert str(result).splitlines()[0] == "[rehearsal, rolled back] Table made created with 1 row."
+    assert not any("made" in info for info in map(str, engine.tables()))
+
+
+@pytest.mark.parametrize("statement", ["USE default", "PREPARE p FROM SELECT 2", "DEALLOCATE PREPARE q", "START TRANSACTION"])
+def test_what_changes_the_engine_cannot_be_rehearsed_and_a_dry_run_leaves_it_as_it_is(engine: Engine, statement: str) -> None:
+    engine.run("PREPARE q FROM SELECT 1")
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(statement, rehearse=True)
+    assert (caught.value.code, caught.value.message) == (
+        "NOT_SUPPORTED",
+        "This statement cannot be rehearsed: it is done as soon as it is begun",
+    )
+    assert engine.run(statement, dry_run=True).trace.state == "planned"
+    assert engine.run("EXECUTE q").table.to_pylist() == [{"_col0": 1}]  # type: ignore[union-attr]
+    for absent, code in (("EXECUTE p", "NOT_FOUND"), ("ROLLBACK", "NOT_IN_TRANSACTION")):
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(absent)
+        assert caught.value.code == code
+
+
 def test_a_side_whose_connector_fails_is_shown_as_the_error_it_is(engine: Engine, spark: Any) -> None:
     faulty = FaultyConnector(engine._catalogs.memory, Fault("delete_rows"))
     engine.add_catalog("faulty", faulty)

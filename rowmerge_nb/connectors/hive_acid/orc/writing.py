@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -44,6 +44,52 @@ def told(path: Path) -> AbstractContextManager[None]:
     return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
 
 
+class _Stream:
+    """What Arrow's ORC writer writes to; what the disk refuses is kept until it is asked for.
+
+    An error that is raised where Arrow closes its writer ends the process.
+
+    Args:
+        path: the file to make.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._refused: OSError | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._file.closed
+
+    def write(self, data: bytes) -> int:
+        """Write bytes; once some were refused, none."""
+        self._keeping(lambda: self._file.write(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._keeping(self._file.flush)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._keeping(self._file.close)
+
+    def _keeping(self, work: Callable[[], object]) -> None:
+        try:
+            if self._refused is None:
+                work()
+        except OSError as error:
+            self._refused = error
+            with suppress(OSError):
+                self._file.close()
+
+    def check(self) -> None:
+        """Raise what the disk has refused."""
+        if self._refused is not None:
+            raise self._refused
+
+
 class _EventFile:
     """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
 
@@ -55,7 +101,9 @@ class _EventFile:
         self._columns = columns
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer: Any = orc.ORCWriter(str(path), compression=codec.arrow, stripe_size=_STRIPE_BYTES)
+            self._stream = _Stream(path)
+            file = pa.PythonFile(self._stream, mode="w")
+            self._writer: Any = orc.ORCWriter(file, compression=codec.arrow, stripe_size=_STRIPE_BYTES)
         self._exact: ExactWriter | None = None
         self._begun = False
 
@@ -70,6 +118,7 @@ class _EventFile:
             if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
                 self._begin_again()
             (self._exact or self._writer).write(events)
+            self._stream.check()
         self._begun = True
 
     def close(self) -> None:
@@ -78,7 +127,10 @@ class _EventFile:
         if writer is not None:
             with told(self._path):
                 (self._exact or writer).close()
-                if self._exact is not None:
+                if self._exact is None:
+                    self._stream.close()
+                    self._stream.check()
+                else:
                     os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
 
     @property
@@ -89,6 +141,8 @@ class _EventFile:
         """Have the slower writer write what there is by now, and what comes."""
         exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
+        self._stream.close()
+        self._stream.check()
         self._exact = exact
         if self._begun:
             with reading(self._path) as file:

@@ -256,22 +256,28 @@ class PostgresStore(Store):
         gone = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
         return [f"WITH gone AS ({gone}) {insert} AND (SELECT count(*) FROM gone) = {rows}"]
 
-    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+        """Name the triggers and rules of a table."""
         table = f"{literal(self.table(handle))}::regclass"
         # Partitions may have triggers of their own.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
-        triggers = session.query(
+        rows = session.query(
             "SELECT tgname::text AS name FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype::int & 28 <> 0 "
-            f"AND tgrelid IN {tables} UNION SELECT rulename::text FROM pg_rewrite WHERE ev_type <> '1' AND ev_class IN {tables}"
+            f"AND tgrelid IN {tables} UNION SELECT rulename::text FROM pg_rewrite WHERE ev_type <> '1' AND ev_class IN {tables} "
+            "ORDER BY name"
         )
+        return [row["name"] for row in rows]
+
+    def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
+        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
             "SELECT c.conrelid::regclass::text AS name, a.attname::text AS \"column\", c.confdeltype IN ('c', 'n', 'd') AS gone, "
             "c.confupdtype IN ('c', 'n', 'd') AS moved FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.confrelid "
             f"AND a.attnum = ANY (c.confkey) WHERE c.contype = 'f' AND c.confrelid = {table}"
         )
         return [
-            *(Follower.trigger(row["name"]) for row in triggers),
+            *map(Follower.trigger, self.triggers(session, handle)),
             *(Follower.table(row["name"]) for row in keys if row["gone"]),
             *(Follower.table(row["name"], row["column"]) for row in keys if row["moved"]),
         ]

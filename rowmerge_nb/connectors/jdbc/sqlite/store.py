@@ -228,14 +228,18 @@ class SqliteStore(Store):
         """Write the statements that take updated rows out and put them in anew."""
         return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
 
+    def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
+        """Name the triggers of a table."""
+        table = f"lower({literal(handle.spelled[1])})"
+        rows = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table} ORDER BY name")
+        return [row["name"] for row in rows]
+
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
         """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
         session.execute("PRAGMA defer_foreign_keys = ON")
-        table = f"lower({literal(handle.spelled[1])})"
-        triggers = session.query(f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}")
         keys = _foreign_keys(session, handle)
         return [
-            *(Follower.trigger(row["name"]) for row in triggers),
+            *map(Follower.trigger, self.triggers(session, handle)),
             *(Follower.table(row["name"]) for row in keys if row["gone"] not in _IDLE),
             *(
                 Follower.table(row["name"], row["column"] or handle.key[row["place"]])
