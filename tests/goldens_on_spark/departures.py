@@ -72,7 +72,7 @@ and {others} others.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
-- **CREATE TABLE AS** makes columns of `varchar`, `timestamp(6)` and `time(6)`, whatever lengths and precisions the query has, as Trino's Iceberg connector does; Trino's memory connector keeps `varchar(3)` and `timestamp(0)`.
+- **CREATE TABLE AS** keeps lengths and precisions in memory, as in Trino, up to six digits of a second. Elsewhere it makes columns of `varchar`, `timestamp(6)` and `time(6)`, as Trino's Iceberg connector does.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
 - **Not here**, and NOT_SUPPORTED: GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.

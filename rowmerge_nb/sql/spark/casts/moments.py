@@ -1,19 +1,18 @@
 """Casts between dates, times and timestamps, and the micros, zones and roundings that they and date functions share.
 
 A timestamp is a TIMESTAMP_NTZ of Spark, a timestamp with time zone a TIMESTAMP, or, where its values carry zones, a struct of
-the instant and the zone's name. Spark's session zone is UTC, so a cast between its two types keeps the number of microseconds.
+the instant and the zone's name. Spark's session zone is UTC whatever that of the statement's session is, so a cast between its two types keeps
+the number of microseconds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rowmerge_nb.spi.types import DATE
+from rowmerge_nb.spi.types import DATE, Type
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import MOST_MICROSECONDS, instant, is_zoned, precision_of
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
-
+from rowmerge_nb.sql.typed.zones import session_zone
 
 # All writers of casts have one signature, whether they need all of it or not.
 # ruff: noqa: ARG001
@@ -77,7 +76,8 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "date":
         return f"CAST({local(text, source)} AS DATE)"
     if source == DATE:
-        return _zoned(f"CAST({text} AS {'TIMESTAMP_NTZ' if target.base == 'timestamp' else 'TIMESTAMP'})", "'UTC'", target)
+        clock = f"CAST({text} AS TIMESTAMP_NTZ)"
+        return clock if target.base == "timestamp" else _at_clock(clock, target)
     if source.base == "time":
         return _from_time(text, source, target)
     if target.base == "time":
@@ -86,7 +86,7 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "timestamp":
         return _fitted(local(text, source), source, target)
     if source.base == "timestamp":
-        return _zoned(_fitted(f"CAST({text} AS TIMESTAMP)", source, instant(target)), "'UTC'", target)
+        return _at_clock(_fitted(text, source, Type("timestamp", target.parameters)), target)
     return _zoned(_fitted(instant_of(text, source), source, instant(target)), zone_of(text, source), target)
 
 
@@ -96,7 +96,14 @@ def _from_time(text: str, source: Type, target: Type) -> str:
     today = f"make_timestamp_ntz(current_date(), {text})"
     if target.base == "timestamp":
         return _fitted(today, source, target)
-    return _zoned(_fitted(f"CAST({today} AS TIMESTAMP)", source, instant(target)), "'UTC'", target)
+    return _at_clock(_fitted(today, source, Type("timestamp", target.parameters)), target)
+
+
+def _at_clock(clock: str, target: Type) -> str:
+    """The instant at which the clocks of the session's zone show this."""
+    zone = text_literal(session_zone())
+    moment = f"CAST({clock} AS TIMESTAMP)"
+    return _zoned(moment if session_zone() == "UTC" else f"to_utc_timestamp({moment}, {zone})", zone, target)
 
 
 def _zoned(text: str, zone: str, target: Type) -> str:
