@@ -5,7 +5,6 @@ Nothing here is done literal by literal in Python, apart from what has a text fo
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UNKNOWN, Typ
 from rowmerge_nb.sql.analyzer.literals import decimal_literal, typed_literal
 from rowmerge_nb.sql.typed.expressions import Apply, Constant
 from rowmerge_nb.sql.typed.types import MAX_PRECISION, common_type, is_exact, is_zoned, varchar_of
-from rowmerge_nb.sql.typed.zones import session_zone, zone_info
+from rowmerge_nb.sql.typed.zones import at_clock, session_zone, zone_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -346,11 +345,11 @@ def _cast(part: _Part, kind: Type) -> pa.Array:
 
 
 def _instants(clocks: pa.TimestampArray) -> pa.TimestampArray:
-    """The instants at which the clocks of the session's zone show this: of clocks that show twice the first, of those that are skipped what would have been."""
+    """The instants at which the clocks of the session's zone show this."""
     if session_zone() == "UTC":
         return pc.assume_timezone(clocks, "UTC")
     zone = zone_info(session_zone())
-    moments = [None if clock is None else clock.replace(tzinfo=zone).astimezone(dt.UTC) for clock in clocks.to_pylist()]
+    moments = [None if clock is None else at_clock(clock, zone) for clock in clocks.to_pylist()]
     return pa.array(moments, pa.timestamp("us", "UTC"))
 
 

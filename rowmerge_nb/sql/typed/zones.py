@@ -18,6 +18,7 @@ __all__ = [
     "EMPTY_ZONE",
     "UNKNOWN_ZONES",
     "UTC_NAMES",
+    "at_clock",
     "canonical_zone",
     "in_session_zone",
     "names_of_zones",
@@ -126,6 +127,21 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
         msg = f"The clocks of {zone} skip {moment}"
         raise ValueError(msg)
     return found.replace(tzinfo=None)
+
+
+def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """Give the instant at which the clocks of a zone show this, as casts have it, in UTC.
+
+    Of a time that clocks show twice it is the second in zones east of Greenwich and the first in those west of it; what clocks skip is as much later.
+
+    >>> at_clock(dt.datetime(2024, 10, 27, 2, 30), zone_info("Europe/Berlin")).isoformat()
+    '2024-10-27T01:30:00+00:00'
+    >>> at_clock(dt.datetime(2024, 11, 3, 1, 30), zone_info("America/New_York")).isoformat()
+    '2024-11-03T05:30:00+00:00'
+    """
+    as_utc = clock.replace(tzinfo=dt.UTC)
+    found = as_utc - (as_utc.astimezone(zone).utcoffset() or dt.timedelta())
+    return found if found.astimezone(zone).replace(tzinfo=None) == clock else clock.replace(tzinfo=zone).astimezone(dt.UTC)
 
 
 def zone_info(zone: str) -> dt.tzinfo:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from rowmerge_nb.spi.types import DATE, Type
+from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import MOST_MICROSECONDS, instant, is_zoned, precision_of
 from rowmerge_nb.sql.typed.zones import session_zone
@@ -18,7 +19,18 @@ from rowmerge_nb.sql.typed.zones import session_zone
 # ruff: noqa: ARG001
 
 
-__all__ = ["between", "from_micros", "instant_of", "local", "micros", "rounded", "with_zone", "zone_of", "zoned_value"]
+__all__ = [
+    "at_clock",
+    "between",
+    "from_micros",
+    "instant_of",
+    "local",
+    "micros",
+    "rounded",
+    "with_zone",
+    "zone_of",
+    "zoned_value",
+]
 
 
 _DAY: Final = 86_400_000_000
@@ -101,9 +113,19 @@ def _from_time(text: str, source: Type, target: Type) -> str:
 
 def _at_clock(clock: str, target: Type) -> str:
     """The instant at which the clocks of the session's zone show this."""
-    zone = text_literal(session_zone())
-    moment = f"CAST({clock} AS TIMESTAMP)"
-    return _zoned(moment if session_zone() == "UTC" else f"to_utc_timestamp({moment}, {zone})", zone, target)
+    zone, moment = text_literal(session_zone()), f"CAST({clock} AS TIMESTAMP)"
+    return _zoned(moment if session_zone() == "UTC" else at_clock(moment, zone), zone, target)
+
+
+def at_clock(clock: str, zone: str) -> str:
+    """Write the instant at which the clocks of a zone show what those of UTC show at another one; see `rowmerge_nb.sql.typed.zones.at_clock`."""
+
+    def written(shown: str, zone: str) -> str:
+        found = f"timestamp_micros(2 * unix_micros({shown}) - unix_micros(from_utc_timestamp({shown}, {zone})))"
+        first = f"to_utc_timestamp({shown}, {zone})"
+        return once(lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {shown}, {late}, {first})", found)
+
+    return once(written, clock, zone)
 
 
 def _zoned(text: str, zone: str, target: Type) -> str:
