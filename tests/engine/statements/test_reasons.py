@@ -209,7 +209,9 @@ def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) ->
 
 
 def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> None:
-    engine.run("CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, VARCHAR 'x')), (2, NULL, NULL)) AS v (id, a, r)")
+    engine.run(
+        "CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, VARCHAR 'x')), (2, NULL, NULL)) AS v (id, a, r)"
+    )
     result = engine.run(
         "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE", rehearse=True
     )

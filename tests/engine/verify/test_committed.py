@@ -97,7 +97,9 @@ def test_every_wrong_row_has_the_call_and_its_way(engine: Engine, tmp_path: Path
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("era", ["documents", "current"])
 def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str, era: str) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)")
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)"
+    )
     result = engine.run(MERGE.format(t="t"), check=True, paradigm=paradigm, era=era)
     assert result.trace.check is not None
     assert (result.trace.check.state, result.trace.check.message) == ("agrees", HOLDS)
