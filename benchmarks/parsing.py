@@ -74,6 +74,14 @@ class Tables:
         """No table takes the place of another one, as in memory."""
         return False
 
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Every table keeps the lengths and precisions of its query."""
+        return True
+
+    def settings(self) -> dict[str, str]:
+        """No property of the session was set."""
+        return {}
+
     def user(self) -> str:
         """Somebody."""
         return "ann"

@@ -302,6 +302,9 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("replacing tables", "replace_table", "Write DROP TABLE IF EXISTS before it.")
 
+    keeps_sizes: ClassVar[bool] = False
+    """Whether CREATE TABLE AS keeps the lengths of ``varchar`` and the precisions of moments that its query has; else columns are ``varchar`` and ``timestamp(6)``."""
+
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("dropping tables", "drop_table")

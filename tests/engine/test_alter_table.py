@@ -37,7 +37,7 @@ def table(engine: Engine, store: str, request: pytest.FixtureRequest) -> str:
     name = f"{SCHEMAS[store]}.altered"
     with_key = " WITH (primary_key = ARRAY['id'])" if store in {"memory", "lite", "pg"} else ""
     engine.run(
-        f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, 'a', REAL '1.5'), (2, 'b', REAL '2')) AS v (id, n, r)"
+        f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, VARCHAR 'a', REAL '1.5'), (2, 'b', REAL '2')) AS v (id, n, r)"
     )
     return name
 
@@ -232,7 +232,7 @@ def made(engine: Engine, name: str) -> str:
 
 
 def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engine: Engine) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'a')) AS v (id, region)")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b'), (3, 'a')) AS v (id, region)")
     version = engine.run("UPDATE t SET region = 'c' WHERE id = 3").version_after
     assert version is not None
     engine.run("ALTER TABLE t SET PROPERTIES paradigm = CHANGE_ONLY_UPDATED_COLUMNS, bucketed_by = ARRAY['id'], bucket_count = 2")

@@ -46,7 +46,7 @@ def table(engine: Engine, store: str) -> str:
     name = f"{SCHEMAS[store]}.watched"
     with_key = " WITH (primary_key = ARRAY['id'])" if store in {"lite", "pg"} else ""
     engine.run(f"DROP TABLE IF EXISTS {name}")
-    engine.run(f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v (id, n)")
+    engine.run(f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b')) AS v (id, n)")
     return name
 
 

@@ -14,7 +14,7 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 
 MOMENT = dt.datetime.fromisoformat("2024-02-29 01:02:03")
-TABLE = "CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v (id, n)"
+TABLE = "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b')) AS v (id, n)"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 COLUMNS = ["column_name", "data_size", "distinct_values_count", "nulls_fraction", "row_count", "low_value", "high_value"]
 NO_VALUES = {"data_size": 0.0, "distinct_values_count": 0.0, "nulls_fraction": 1.0}
 ROWS = """(VALUES
-    (1, 'a', 1.5, DATE '2024-02-29', 1e0, TIMESTAMP '2024-01-01 00:00:01.5', true),
+    (1, VARCHAR 'a', 1.5, DATE '2024-02-29', 1e0, TIMESTAMP '2024-01-01 00:00:01.5', true),
     (2, NULL, NULL, DATE '1969-01-01', 4e0, NULL, false),
     (NULL, 'ccc', -2.25, NULL, 3e0, NULL, NULL),
     (-7, '', 0.0, NULL, -2e0, NULL, NULL)) AS v (id, n, d, day, f, ts, b)"""

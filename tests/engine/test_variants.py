@@ -27,7 +27,7 @@ WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.m, s.place)"""
 @pytest.fixture(scope="module")
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark, dialect="extended")
-    rows = "SELECT * FROM (VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')) AS v (id, n, place)"
+    rows = "SELECT * FROM (VALUES (1, 10, VARCHAR 'a'), (2, 20, 'b'), (3, 30, 'c')) AS v (id, n, place)"
     engine.run(f"CREATE TABLE plain AS {rows}")
     engine.run(f"CREATE TABLE placed WITH (partitioned_by = ARRAY['place']) AS {rows}")
     engine.run(f"CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS {rows}")

@@ -209,7 +209,7 @@ def test_a_session_of_the_users_substitutes_nothing_either(spark: Any) -> None:
         session.conf.set(key, value)
     with Engine(spark=session) as engine:
         engine.run(
-            "CREATE TABLE t AS SELECT '${x}' \"v${x}\", 'b' vy, 'c' \".*\", TIMESTAMP '2020-01-01 00:00:00 Europe/Paris' at"
+            "CREATE TABLE t AS SELECT VARCHAR '${x}' \"v${x}\", 'b' vy, VARCHAR 'c' \".*\", TIMESTAMP '2020-01-01 00:00:00 Europe/Paris' at"
         )
         engine.run('UPDATE t SET ".*" = "v${x}" || \'${x}\', "v${x}" = vy')
         found = engine.run("SELECT * FROM t WHERE at = TIMESTAMP '2019-12-31 23:00:00 UTC'").table

@@ -44,7 +44,7 @@ and {others} others.
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
 - **`TABLESAMPLE SYSTEM`** takes or leaves each row by itself, as BERNOULLI does; Trino takes or leaves whole splits of a table. What reads the left side of its join (UNNEST of its columns, LATERAL) is not sampled, and uses no `random()`: NOT_SUPPORTED,
   since Spark has no such join.
-- **`WITH RECURSIVE`** takes ten steps at most, Trino's usual `max_recursion_depth`, which cannot be set here. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
+- **`WITH RECURSIVE`** takes ten steps at most, or as many as `SET SESSION max_recursion_depth = 20` says. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
   or OFFSET, which are refused as on Trino.
@@ -65,14 +65,15 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
-- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SHOW SESSION`** is empty, and SET SESSION knows no property: how a statement is run is
-  said by options. **`SET TIME ZONE`** takes UTC under each of its names, and no other zone. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SET SESSION`** knows Trino's
+  properties with their types, but none of catalogs', and `SHOW SESSION` lists them; two have an effect, `max_recursion_depth` and `time_zone_id`: how a statement is run otherwise is said by options. **`SET TIME ZONE`** holds for all clocks that
+  have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
 - **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.
   **`DESCRIBE INPUT`** gives `unknown` for some parameters beside `||`, of CALL, and of statements that make views. Errors of what was prepared stand where they stand in its text, which Trino writes anew.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
-- **CREATE TABLE AS** makes columns of `varchar`, `timestamp(6)` and `time(6)`, whatever lengths and precisions the query has, as Trino's Iceberg connector does; Trino's memory connector keeps `varchar(3)` and `timestamp(0)`.
+- **CREATE TABLE AS** keeps lengths and precisions in memory, as in Trino, up to six digits of a second. Elsewhere it makes columns of `varchar`, `timestamp(6)` and `time(6)`, as Trino's Iceberg connector does.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
 - **Not here**, and NOT_SUPPORTED: GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.

@@ -32,7 +32,7 @@ from tests.report.explorer_browser import needs_browser, seen
 
 pytestmark = pytest.mark.spark
 
-ROWS = """VALUES ('Aaron', 5, 'Antioch'), ('Bill', 7, 'Buena'), ('Carol', 3, 'Cambridge'), ('Dave', 11, 'Devon'),
+ROWS = """VALUES (VARCHAR 'Aaron', 5, VARCHAR 'Antioch'), ('Bill', 7, 'Buena'), ('Carol', 3, 'Cambridge'), ('Dave', 11, 'Devon'),
     ('Ed', NULL, 'Etherville'), ('Gus', 4, 'Gilroy'), ('Joe', 12, 'Jamestown')"""
 MERGE = """MERGE INTO accounts t USING (VALUES ('Aaron', 6, 'Arches'), ('Bill', 9, 'Berkeley'), ('Carol', 2, 'Centreville'),
     ('Ed', 8, 'Etherville'), ('gus', 3, 'Gilroy'), ('Dave ', NULL, 'Devon'), (NULL, 4, 'Nix')) s (customer, purchases, address)
@@ -331,7 +331,7 @@ def test_the_file_asks_nothing_of_anybody(page: str) -> None:
 def test_data_that_looks_like_script_stays_data(engine: Engine, tmp_path: Path) -> None:
     evil = "</script><script>document.title=1</script>"
     engine.run(
-        f"""CREATE TABLE evil AS SELECT * FROM (VALUES (1, '{evil}'), (2, '<img src=x onerror=alert(1)>')) AS v (id, "<b>n</b>")"""
+        f"""CREATE TABLE evil AS SELECT * FROM (VALUES (1, VARCHAR '{evil}'), (2, '<img src=x onerror=alert(1)>')) AS v (id, "<b>n</b>")"""
     )
     trace = engine.run(
         """MERGE INTO evil USING (VALUES (1, '<i>')) AS s (id, "<u>") ON evil.id = s.id WHEN MATCHED AND "<b>n</b>" <> '<script>' THEN UPDATE SET "<b>n</b>" = "<u>" """
@@ -620,7 +620,7 @@ def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: E
 
 
 def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine) -> None:
-    engine.run("CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, 'a' AS place")
+    engine.run("CREATE TABLE cut WITH (partitioned_by = ARRAY['truncate(place, 1)']) AS SELECT 1 AS id, VARCHAR 'a' AS place")
     merge = "MERGE INTO cut t USING (VALUES (1), (2)) s (id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'b')"
 
     def told(era: str) -> tuple[str, list[str]]:
@@ -679,7 +679,7 @@ def test_nothing_is_wider_than_the_window(page: str, tmp_path: Path, width: int)
 @needs_browser
 def test_names_and_values_with_markup_are_text_in_the_browser(engine: Engine, tmp_path: Path) -> None:
     engine.run(
-        """CREATE TABLE marked AS SELECT * FROM (VALUES (1, '<img src=x onerror="document.title=1">')) AS v (id, "<b>n</b>")"""
+        """CREATE TABLE marked AS SELECT * FROM (VALUES (1, VARCHAR '<img src=x onerror="document.title=1">')) AS v (id, "<b>n</b>")"""
     )
     trace = engine.run(
         """MERGE INTO marked USING (VALUES (1, '<i>x</i>')) AS s (id, m) ON marked.id = s.id WHEN MATCHED AND "<b>n</b>" <> '</script>' THEN UPDATE SET "<b>n</b>" = m"""
@@ -1028,7 +1028,8 @@ def test_thirty_rows_under_all_options_are_a_small_state(engine: Engine) -> None
 
     engine.run(
         "CREATE TABLE stock WITH (partitioned_by = ARRAY['region', 'kind']) AS "
-        f"SELECT * FROM (VALUES {rows(0, 25, 1.5)}) AS v (id, price, name, region, kind)"
+        f"SELECT id, price, CAST(name AS varchar) AS name, CAST(region AS varchar) AS region, kind "
+        f"FROM (VALUES {rows(0, 25, 1.5)}) AS v (id, price, name, region, kind)"
     )
     trace = engine.run(
         f"""MERGE INTO stock t USING (VALUES {rows(0, 30, 2.5)}) AS s (id, price, name, region, kind) ON t.id = s.id
@@ -1108,10 +1109,10 @@ def _applied(old: Any, change: Any) -> Any:
 @pytest.fixture(scope="module")
 def explored(engine: Engine) -> dict[str, Any]:
     engine.run(
-        "CREATE TABLE arrivals AS SELECT * FROM (VALUES ('Aaron', 6), ('Bill ', 9), ('Zoe', 1), (NULL, 1)) AS v (name, more)"
+        "CREATE TABLE arrivals AS SELECT * FROM (VALUES (VARCHAR 'Aaron', 6), ('Bill ', 9), ('Zoe', 1), (NULL, 1)) AS v (name, more)"
     )
     engine.run(
-        "CREATE TABLE visits WITH (partitioned_by = ARRAY['town']) AS SELECT * FROM (VALUES ('Aaron', 5, 'Antioch'), ('Bill', 7, 'Buena')) AS v (name, number, town)"
+        "CREATE TABLE visits WITH (partitioned_by = ARRAY['town']) AS SELECT * FROM (VALUES (VARCHAR 'Aaron', 5, VARCHAR 'Antioch'), ('Bill', 7, 'Buena')) AS v (name, number, town)"
     )
     trace = engine.run("""MERGE INTO visits v USING arrivals a ON v.name = a.name
         WHEN MATCHED AND a.more > 8 THEN DELETE WHEN MATCHED AND a.more > 5 THEN UPDATE SET number = a.more, town = 'Devon'

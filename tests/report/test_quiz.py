@@ -23,7 +23,7 @@ WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.n, 'new')"""
 @pytest.fixture(scope="module")
 def result(spark: Any) -> Result:
     engine = Engine(spark=spark)
-    rows = "VALUES ('Aaron', 5, 'a'), ('Bill', 7, 'b'), ('Ed', NULL, 'c')"
+    rows = "VALUES (VARCHAR 'Aaron', 5, VARCHAR 'a'), ('Bill', 7, 'b'), ('Ed', NULL, 'c')"
     engine.run(f"CREATE TABLE t WITH (partitioned_by = ARRAY['part']) AS SELECT * FROM ({rows}) AS v (name, n, part)")
     return engine.run(MERGE)
 
@@ -86,7 +86,7 @@ def test_it_is_markdown_and_cells(result: Result) -> None:
 
 def test_each_question_is_understood_alone_and_blanks_are_seen(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES ('Eve ', 1)) AS v (name, n)")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'Eve ', 1)) AS v (name, n)")
     quiz = engine.run(
         "MERGE INTO t USING (VALUES ('Eve ')) AS s (name) ON t.name = s.name WHEN MATCHED THEN UPDATE SET n = 2"
     ).quiz(99)
@@ -97,7 +97,7 @@ def test_each_question_is_understood_alone_and_blanks_are_seen(spark: Any) -> No
 
 def test_names_and_values_with_markup_are_text(spark: Any) -> None:
     engine = Engine(spark=spark)
-    engine.run("""CREATE TABLE t AS SELECT * FROM (VALUES (1, '`<b>*x*')) AS v (id, n)""")
+    engine.run("""CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR '`<b>*x*')) AS v (id, n)""")
     text = (
         engine.run("MERGE INTO t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED AND n <> '<i>' THEN DELETE")
         .quiz(99)

@@ -51,6 +51,12 @@ class FakeTables:
     def default(self) -> tuple[str, str]:
         return self.catalog, self.schema
 
+    def settings(self) -> Mapping[str, str]:
+        return {}
+
+    def keeps_sizes(self, catalog: str) -> bool:
+        return True
+
     def user(self) -> str:
         return "ann"
 

@@ -187,6 +187,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     cascades_schemas = True
     stores_comments = True
     stores_defaults = True
+    keeps_sizes = True
     stores_views = True
     evolves_tables = True
     shows_own_changes = True

@@ -21,6 +21,7 @@ from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.sql.session_properties import TIME_ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,8 @@ class Catalogs:
         self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
+        self.settings: dict[str, str] = {}
+        """The values of session properties that were set, by their names."""
         self._spark = spark
         self._registered: dict[str, int] = {}
         self._copies: Mapping[TableName, TableName] = {}
@@ -94,6 +97,11 @@ class Catalogs:
         # What is given may get further names later: it is looked into, and not copied.
         twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of the session, by its canonical name."""
+        return self.settings.get(TIME_ZONE, "UTC")
 
     def close(self) -> dict[str, Exception]:
         """Free what the connectors hold; give what went wrong, by what could not be closed."""
@@ -200,7 +208,7 @@ class Catalogs:
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
-        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties)
         fault = None if options.fault is None else StatementFault(options.fault, changes)
         return StatementTransaction(self.connectors, session, self._spark, fault, explicit)
 
@@ -227,6 +235,7 @@ class Catalogs:
             self.views,
             self._copies,
             versions,
+            self.settings,
         )
 
     def store(self, name: TableName | None) -> str:

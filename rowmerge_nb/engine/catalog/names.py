@@ -53,6 +53,7 @@ class StatementTables:
         views: the views of all catalogs.
         copies: tables that are read and changed in place of others, full names to full names.
         versions: the versions of tables that are meant where a statement names none.
+        settings: the values of session properties that were set.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class StatementTables:
         views: Views,
         copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
         versions: Mapping[tuple[str, str, str], ConnectorTableVersion] | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        self._settings = settings or {}
         self._versions = versions or {}
         self._copies = {} if copies is None else copies
         self._registered = registered
@@ -246,6 +249,10 @@ class StatementTables:
         """Give the default catalog and schema."""
         return self._default
 
+    def settings(self) -> Mapping[str, str]:
+        """Give the values of session properties that were set, by their names."""
+        return self._settings
+
     def user(self) -> str:
         """Give the name of who runs the statement."""
         return self._transaction.session.user
@@ -302,6 +309,10 @@ class StatementTables:
     def replaces_tables(self, catalog: str) -> bool:
         """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
         return self._transaction.metadata(catalog).replaces_tables
+
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+        return self._transaction.metadata(catalog).keeps_sizes
 
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""

@@ -74,6 +74,10 @@ _NOT_IN_SPARK: Final = {
         "A subquery that reads a map of a query around it is not supported by this engine: Spark has none",
         "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one.",
     ),
+    "ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED": (
+        "A subquery reads a column of a query around it at a place where Spark allows none",
+        "Join what the subquery reads, or read the column in its WHERE.",
+    ),
     "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
         "A row with two fields of one name is not supported by this engine: Arrow has none",
         "CAST it to a row whose fields have a name each; names that are not in quotes are the same in capitals and in small letters.",

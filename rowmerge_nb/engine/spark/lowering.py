@@ -287,7 +287,7 @@ def _in_task(
         whole, answers = join_task(processor, join, (scan, source), above, local, context, paged=form.paged)
         own = with_answers(tables.split_numbers(1), 1, answers, tables)
         symbols = [query.symbol for query in whole.program.queries]
-        return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols, join), whole)
+        return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols), whole)
     tasks = 1
     if form.many_tasks:
         tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
@@ -432,10 +432,13 @@ def _answered(answers: Sequence[str], tables: Tables) -> Any:
     return tables.split_numbers(1).selectExpr(*answers)
 
 
-def _never_empty(rows: Any, own: Any, answers: Sequence[str], join: Join) -> Any:
+def _never_empty(rows: Any, own: Any, answers: Sequence[str]) -> Any:
     """Put a task's own row behind those of a query, as the last column tells them apart: without any, Spark would run no task."""
-    kinds = [spark_type(field.type).simpleString() for field in source_schema(join)]
-    none = own.selectExpr(*(f"CAST(NULL AS {kind})" for kind in kinds), *map(quote, answers), "false")
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Spark's own types: of what is always NULL, inside of arrays and rows too, a channel says nothing.
+    nulls = [F.lit(None).cast(field.dataType) for field in rows.schema.fields]
+    none = own.select(*nulls, *map(F.expr, map(quote, answers)), F.lit(False))
     return rows.selectExpr("*", *(f"NULL AS {quote(name)}" for name in answers), "true").unionAll(none).coalesce(1)
 
 

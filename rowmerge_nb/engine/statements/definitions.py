@@ -199,7 +199,7 @@ class DefinitionRun(StatementRun):
 
 @dataclass(kw_only=True)
 class ListingRun(StatementRun):
-    """One SHOW on its way: the analyzer has found its rows; SET TIME ZONE has none."""
+    """One SHOW on its way: the analyzer has found its rows; SET and RESET have none."""
 
     rehearsable: ClassVar[bool] = True
     analysis: ListingAnalysis

@@ -28,6 +28,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     MergeAnalysis,
     QueryAnalysis,
     RestoreAnalysis,
+    SettingAnalysis,
     UpdateAnalysis,
 )
 
@@ -43,6 +44,7 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     DropTableAnalysis: DropTableRun,
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: ListingRun,
+    SettingAnalysis: ListingRun,
     CallAnalysis: CallRun,
     RestoreAnalysis: RestoreRun,
     MergeAnalysis: MergeRun,

@@ -45,6 +45,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     QueryAnalysis,
     RestoreAnalysis,
     RowChangeAnalysis,
+    SettingAnalysis,
 )
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
 from rowmerge_nb.sql.tree.statements import (
@@ -62,6 +63,7 @@ from rowmerge_nb.sql.tree.statements import (
     TableName,
     Use,
 )
+from rowmerge_nb.sql.typed.zones import in_session_zone
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
@@ -179,7 +181,7 @@ class StatementRunner:
         begun: list[StatementRun] = []
 
         def run() -> Result:
-            with places, placed_in(sql, text, offset):
+            with places, placed_in(sql, text, offset), in_session_zone(self.catalogs.time_zone):
                 return ended(self._run(text, options, begun))
 
         try:
@@ -234,7 +236,8 @@ class StatementRunner:
         """Give what looks up names, and computes constants, before a statement is read."""
         transaction = self.catalogs.transaction(options)
         try:
-            yield self.catalogs.tables(transaction, {})
+            with in_session_zone(self.catalogs.time_zone):
+                yield self.catalogs.tables(transaction, {})
         finally:
             transaction.rollback()
 
@@ -371,7 +374,13 @@ class StatementRunner:
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled
         try:
-            with _looking("look at rows"), quietly(), idle_making.statement(), self.session.adopted():
+            with (
+                _looking("look at rows"),
+                in_session_zone(self.catalogs.time_zone),
+                quietly(),
+                idle_making.statement(),
+                self.session.adopted(),
+            ):
                 analysis = _analyzed(parse(text, dialect=options.dialect), transaction, tables, options)
                 assert isinstance(analysis, RowChangeAnalysis)
                 conditions = RowConditions(analysis, tables, options.era)
@@ -454,11 +463,20 @@ class StatementRunner:
                 with _rolled_back_otherwise(transaction):
                     begun.append(self._run_of(analysis, transaction, tables, options))
                     result = begun[-1].run()
+                if isinstance(analysis, SettingAnalysis) and not options.dry_run:
+                    self._set(analysis)
                 return result if verification is None else verification.told(result)
         finally:
             self.running.pop(tag, None)
             for run in begun:
                 self.changes.note(run)
+
+    def _set(self, setting: SettingAnalysis) -> None:
+        """Let a property of the session have a value from now on."""
+        if setting.value is None:
+            self.catalogs.settings.pop(setting.name, None)
+        else:
+            self.catalogs.settings[setting.name] = setting.value
 
     def _source_bytes(self) -> int:
         told = self.sizes.source_bytes

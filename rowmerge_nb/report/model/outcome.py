@@ -85,7 +85,9 @@ _DEFINED: Final = {
 
 _SESSION: Final = {
     "USE": "Names without a catalog or schema are looked up there from now on.",
-    "SET TIME ZONE": "The time zone of the session is UTC, as it was.",
+    "SET TIME ZONE": "The session has this time zone from now on.",
+    "SET SESSION": "The session has this property from now on.",
+    "RESET SESSION": "The session has this property no longer.",
     "START TRANSACTION": "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is first named.",
     "COMMIT": "The transaction is ended.",
     "ROLLBACK": "The transaction is ended.",

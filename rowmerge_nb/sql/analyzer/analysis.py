@@ -53,6 +53,7 @@ __all__ = [
     "Returning",
     "RowChangeAnalysis",
     "Rows",
+    "SettingAnalysis",
     "TableBinding",
     "Tables",
     "TypedExpression",
@@ -198,11 +199,17 @@ class Tables(Protocol):
     def cascades(self, catalog: str) -> bool:
         """Tell whether a schema of a catalog can be dropped with all that it holds."""
 
+    def settings(self) -> Mapping[str, str]:
+        """Give the values of session properties that were set, by their names."""
+
     def stores_comments(self, catalog: str) -> bool:
         """Tell whether a catalog's tables and columns keep comments."""
 
     def replaces_tables(self, catalog: str) -> bool:
         """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+
+    def keeps_sizes(self, catalog: str) -> bool:
+        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
 
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
@@ -629,7 +636,7 @@ class CallAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class ListingAnalysis(Analysis):
-    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone; or a SET, which answers nothing and has no columns.
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
 
     Args:
         kind: the statement's words: ``SHOW TABLES``, ...
@@ -640,6 +647,19 @@ class ListingAnalysis(Analysis):
     kind: str
     columns: tuple[tuple[str, Type], ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class SettingAnalysis(ListingAnalysis):
+    """A SET or RESET of what holds for all statements from now on.
+
+    Args:
+        name: the session property.
+        value: what it is from now on; None for what it is where nobody sets it.
+    """
+
+    name: str
+    value: str | None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.session import session_rows
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
@@ -241,8 +242,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
     if statement.kind == "SESSION":
-        # How a statement is run is said by options, which are no properties.
-        return ("Name", "Value", "Default", "Type", "Description"), []
+        return ("Name", "Value", "Default", "Type", "Description"), session_rows(context)
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
             said = f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
 from rowmerge_nb.sql.typed.expressions import Constant
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, MOST_MICROSECONDS, precision_of, zoned
-from rowmerge_nb.sql.typed.zones import canonical_zone, to_utc
+from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone, to_utc, zone_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,17 +190,21 @@ def _shown(moment: dt.datetime) -> str:
 
 
 def moment_constant(kind: Type, moment: dt.datetime) -> Constant:
-    """Give a moment, by the clock of UTC, as a constant of a type with a day or a clock, rounded to its decimals of a second.
+    """Give a moment, by the clock of the session's zone, as a constant of a type with a day or a clock, rounded to its decimals of a second.
 
     >>> moment_constant(Type("time", (1,)), dt.datetime(2024, 2, 29, 23, 59, 59, 960000, dt.UTC)).value
     '00:00:00.000000'
     """
-    clock = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    zone = session_zone()
+    with_zone = kind.base == "timestamp with time zone"
+    clock = moment.astimezone(dt.UTC if with_zone else zone_info(zone)).replace(tzinfo=None)
     if kind == DATE:
         return Constant(kind, clock.date().isoformat())
     step = 10 ** (MOST_MICROSECONDS - precision_of(kind))
     micros = (clock - _EPOCH) // dt.timedelta(microseconds=1) + step // 2
     rounded = _EPOCH + dt.timedelta(microseconds=micros - micros % step)
+    if with_zone and zone != "UTC":
+        return Constant(zoned(kind), f"{_shown(rounded)} {zone}")
     return Constant(kind, rounded.strftime("%H:%M:%S.%f") if kind.base == "time" else _shown(rounded))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, is_text, is_zoned, zoned
-from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES, canonical_zone
+from rowmerge_nb.sql.typed.zones import EMPTY_ZONE, UNKNOWN_ZONES, canonical_zone, session_zone
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
@@ -124,8 +124,13 @@ def _timezone_part(name: str) -> Maker:
     return make
 
 
+def _current_zone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    return None if values else e.Constant(VARCHAR, session_zone())
+
+
 ZONE_MAKERS: Final[dict[str, Maker]] = {
     "at_timezone": _at_timezone,
+    "current_timezone": _current_zone,
     "with_timezone": _with_timezone,
     "timezone": _zone_name,
     "timezone_hour": _timezone_part("timezone_hour"),

@@ -16,6 +16,7 @@ from rowmerge_nb.sql.analyzer.moment_zones import ZONE_MAKERS, written, zone_arg
 from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -203,7 +204,9 @@ def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
         return None
     seconds = analyzer.coerce(values[0], Type("double"))
     if len(values) == 1:
-        return written(Type(_WITH_ZONE, (3,)), "from_unixtime", seconds)
+        if session_zone() == "UTC":
+            return written(Type(_WITH_ZONE, (3,)), "from_unixtime", seconds)
+        return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, e.Constant(VARCHAR, session_zone()))
     if len(values) == 2 and (is_text(values[1].type) or values[1].type == UNKNOWN):
         zone = zone_argument(analyzer, values[1], node, unknown="unsupported zone")
         return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, zone)
@@ -211,6 +214,13 @@ def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
         hours, minutes = (analyzer.coerce(value, BIGINT) for value in values[1:])
         return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, hours, minutes)
     return None
+
+
+def _to_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    """A clock is that of the session's zone; by that of UTC the number is read off the clock itself, for which the table has a row."""
+    if len(values) != 1 or values[0].type.base != "timestamp" or session_zone() == "UTC":
+        return None
+    return analyzer.function("to_unixtime", [analyzer.coerce(values[0], Type(_WITH_ZONE, values[0].type.parameters))], node)
 
 
 def _nanoseconds(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -248,6 +258,7 @@ _MAKERS: Final[dict[str, Maker]] = {
     "from_iso8601_date": _iso_date,
     "to_iso8601": _to_iso8601,
     "from_unixtime": _from_unixtime,
+    "to_unixtime": _to_unixtime,
     "from_unixtime_nanos": _nanoseconds,
     "from_iso8601_timestamp_nanos": _nanoseconds,
 }

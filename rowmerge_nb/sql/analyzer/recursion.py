@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.relations import QueryResult
+from rowmerge_nb.sql.session_properties import PROPERTIES, RECURSION
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce, instant
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AnalyzedQuery", "Recursion", "analyzed", "recursion_of", "recursive_rows"]
 
-_DEPTH: Final = 10
-"""So many times the step is applied: Trino's ``max_recursion_depth`` where nobody has set it."""
 _INVALID: Final = "INVALID_RECURSIVE_REFERENCE"
 _OUTSIDE: Final = "recursive reference outside of FROM clause of the step relation of recursion"
 
@@ -75,7 +74,7 @@ def recursive_rows(
 ) -> QueryResult:
     """Give what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
 
-    As on Trino there are so many steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
+    As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
     step would stand in its plan as often as all steps after it name them.
 
     Args:
@@ -89,7 +88,8 @@ def recursive_rows(
     check_columns(context, entry, len(anchor.fields))
     kinds = [field.type for field in anchor.fields]
     levels = [anchor]
-    for _ in range(_DEPTH + 1):
+    most = int(context.tables.settings().get(RECURSION, PROPERTIES[RECURSION].default))
+    for _ in range(most + 1):
         before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
         found = analyze(recursion.step, before)
         _check_step(context, recursion.step, found, kinds)
@@ -97,7 +97,7 @@ def recursive_rows(
     if any(level.reaching for level in levels):
         said = "A recursive query cannot read columns of a query around it in this engine"
         context.error("NOT_SUPPORTED", said, entry.span, "Join what it gives with that query.")
-    said = f"Recursion depth limit exceeded ({_DEPTH}). Use 'max_recursion_depth' session property to modify the limit."
+    said = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
     levels[-1] = levels[-1].empty("NOT_SUPPORTED", said, context.symbols.new("count"))
     if recursion.distinct:
         kinds = [instant(kind) for kind in kinds]

@@ -39,6 +39,9 @@ __all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
 Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
 
 _NO_CIRCLE: Final = "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that reads it."
+_INLINE: Final = "inline"
+"""Spark's function that makes columns of an array of rows."""
+
 _JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 
 
@@ -448,7 +451,14 @@ class RelationAnalyzer:
         if node.ordinality:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
         names = ", ".join(e.quote(f.symbol) for f in fields)
-        lateral = bool(left) and any(e.references(item) for item in items)
+        read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
+        lateral = not all(column.outer for column in read)
+        if lateral and any(column.outer for column in read):
+            said = (
+                "UNNEST of the left side of its join together with columns of a query around both is not supported by this engine"
+            )
+            hint = "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS JOIN UNNEST(...)."
+            self.context.error("NOT_SUPPORTED", said, node.span, hint)
         reads = sum(map(e.reads, items), e.Reads(generates=True))
         reaching = tuple((c, d - 1) for c, d in analyzer.outer)
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
@@ -465,7 +475,7 @@ class RelationAnalyzer:
         *,
         ordinality: bool,
     ) -> str:
-        """One generator over an array of rows, of which Spark's ``inline`` makes columns.
+        """One generator over an array of rows, of which Spark makes columns.
 
         The arrays are zipped to the longest by position; a NULL array counts as an empty one.
         """
@@ -482,7 +492,7 @@ class RelationAnalyzer:
             values.append("CAST(i + 1 AS BIGINT)")
         body = ", ".join(f"'{index}', {value}" for index, value in enumerate(values))
         assert len(values) == len(fields) + ordinality
-        return f"inline(transform({_zipped(arrays)}, (z, i) -> named_struct({body})))"
+        return f"{_INLINE}(transform({_zipped(arrays)}, (z, i) -> named_struct({body})))"
 
     # -- joins ----------------------------------------------------------------------------------------------------
 
@@ -513,7 +523,13 @@ class RelationAnalyzer:
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
-        text, tree = self._joined(node, left, right) + condition, joined_tree(node.kind, left, right, found)
+        if node.kind == "LEFT" and right.text.startswith(f"{_INLINE}("):
+            # UNNEST is joined ON TRUE alone. Spark's outer join with it would read the left side twice, and reads no maps.
+            outer = replace(right, text=f"{_INLINE}_outer{right.text.removeprefix(_INLINE)}")
+            text = self._joined(replace(node, kind="CROSS"), left, outer)
+        else:
+            text = self._joined(node, left, right) + condition
+        tree = joined_tree(node.kind, left, right, found)
         size = join_size(node.kind, left.size, right.size)
         return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=size)
 

@@ -1,42 +1,45 @@
-"""Analyzes SET TIME ZONE and SET SESSION: the zone of a session is UTC, and it has no properties."""
+"""Analyzes SET TIME ZONE, SET SESSION and RESET SESSION, and gives what SHOW SESSION lists."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope
+from rowmerge_nb.sql.session_properties import LISTED, PROPERTIES, RECURSION, TIME_ZONE
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, can_coerce
 from rowmerge_nb.sql.typed.zones import canonical_zone
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.session_properties import SessionProperty
 
-__all__ = ["set_session", "set_time_zone"]
+__all__ = ["session_rows", "set_session", "set_time_zone"]
 
 _FARTHEST = 14 * 60
 """So many minutes a zone is away from UTC at most."""
 
+_CODE: Final = "INVALID_SESSION_PROPERTY"
 
-def set_time_zone(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze SET TIME ZONE: the zone must be there, and is UTC under one of its names.
+
+def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysis:
+    """Analyze SET TIME ZONE: the zone must be there; LOCAL is UTC, with which a session begins.
 
     Raises:
-        AnalysisError: with Trino's code and message; NOT_SUPPORTED for a zone that is not UTC.
+        AnalysisError: with Trino's code and message.
     """
     assert isinstance(statement, st.SetTimeZone)
-    if statement.zone is not None and _zone(context, statement.zone) != "UTC":
-        hint = "Write x AT TIME ZONE 'Europe/Berlin', or with_timezone(x, 'Europe/Berlin')."
-        said = "The time zone of a session is UTC in this engine, and cannot be set to another one"
-        context.error("NOT_SUPPORTED", said, context.statement_span(statement.zone.span), hint)
-    return a.ListingAnalysis(context.text, (), tuple(context.notices), "SET TIME ZONE", (), ())
+    zone = None if statement.zone is None else _zone(context, statement.zone)
+    return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET TIME ZONE", (), (), TIME_ZONE, zone)
 
 
 def _zone(context: Context, node: s.Expression) -> str:
@@ -75,8 +78,8 @@ def _of_interval(context: Context, seconds: Decimal, span: st.Span) -> str:
     return f"{'-' if seconds < 0 else '+'}{int(minutes) // 60:02d}:{int(minutes) % 60:02d}" if minutes else "UTC"
 
 
-def set_session(context: Context, statement: st.Statement) -> NoReturn:
-    """Refuse SET SESSION and RESET SESSION: there are no properties.
+def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
+    """Analyze SET SESSION and RESET SESSION: the property must be there, and take the value.
 
     Raises:
         AnalysisError: INVALID_SESSION_PROPERTY, CATALOG_NOT_FOUND.
@@ -85,9 +88,60 @@ def set_session(context: Context, statement: st.Statement) -> NoReturn:
     parts = [part.value for part in statement.name.parts]
     name, about = ".".join(parts), statement.name.span
     span = context.statement_span(about) if statement.value is None else statement.value.error_span
-    hint = "How a statement is run is said by the options of a cell, and by arguments of run."
+    hint = "SHOW SESSION lists those that there are. How a statement is run is said by the options of a cell, and by arguments of run."
     if len(parts) > 2:
-        context.error("INVALID_SESSION_PROPERTY", f"Invalid session property '{name}'", span, hint)
+        context.error(_CODE, f"Invalid session property '{name}'", span, hint)
     if len(parts) == 2 and parts[0] not in context.tables.catalogs():
         context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", span)
-    context.error("INVALID_SESSION_PROPERTY", f"Session property '{name}' does not exist", span, hint)
+    known = PROPERTIES.get(name)
+    if known is None:
+        context.error(_CODE, f"Session property '{name}' does not exist", span, hint)
+    if statement.value is None:
+        return a.SettingAnalysis(context.text, (), tuple(context.notices), "RESET SESSION", (), (), name, None)
+    value = _property_value(context, known, statement.value)
+    return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET SESSION", (), (), name, value)
+
+
+def _property_value(context: Context, known: SessionProperty, node: s.Expression) -> str:
+    """Give the value of a property as a text."""
+    span = node.error_span
+    unable = f"Unable to set session property '{known.name}' to '{formatted(node, context.text)}'"
+    query = next((part for part in s.walk(node) if isinstance(part, s.ScalarQuery)), None)
+    if query is not None:
+        context.error(_CODE, f"{unable}: Constant expression cannot contain a subquery", span)
+    try:
+        value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET SESSION")).analyze(node)
+        if not can_coerce(value.type, known.type):
+            context.error(_CODE, f"Cannot cast type {value.type} to {known.type}", span)
+        found = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
+    except RowMergeError as error:
+        if error.code == "NOT_SUPPORTED":
+            raise
+        context.error(_CODE, f"{unable}: {error.message}", span)
+    if found is None:
+        context.error(_CODE, f"{unable}: Session property value must not be null", span)
+    text = str(found).lower() if known.type == BOOLEAN else str(found)
+    if known.name == TIME_ZONE:
+        zone = canonical_zone(text)
+        if zone is None:
+            context.error(_CODE, f"Time zone not supported: {text}", span)
+        return zone
+    refusal = known.refusal(text)
+    if refusal is not None:
+        context.error(_CODE, refusal, span)
+    return text
+
+
+def session_rows(context: Context) -> list[tuple[str, str, str, str, str]]:
+    """Give what SHOW SESSION lists."""
+    settings = context.tables.settings()
+    return [
+        (
+            name,
+            settings.get(name, known.default),
+            known.default,
+            str(known.type),
+            "The steps of WITH RECURSIVE" if name == RECURSION else "Without effect here",
+        )
+        for name, known in LISTED.items()
+    ]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["create_table", "drop_table"]
 
+_FINEST: Final = 6
+"""So many digits of a second pages carry."""
+
 _WITH_COMMENT: Final = "creating tables with column comment"
 
 
@@ -56,7 +59,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     spark, reads, tree = None, e.NOTHING, None
     columns: tuple[ColumnMetadata, ...] = ()
     if statement.query is not None:
-        columns, spark, reads, tree = _queried(context, statement, statement.query)
+        columns, spark, reads, tree = _queried(context, name[0], statement, statement.query)
     elif not exists:
         columns, inherited = _Columns(context, name[0]).of(statement.columns)
         properties = {**inherited, **properties}
@@ -146,12 +149,13 @@ class _Columns:
 
 
 def _queried(
-    context: Context, statement: st.CreateTable, query: st.Query
+    context: Context, catalog: str, statement: st.CreateTable, query: st.Query
 ) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
     """Give the columns that CREATE TABLE AS makes, the text of its rows with what it reads, and their tree."""
     result = QueryAnalyzer(context).query(query.tree)
     given = query_columns(context, statement.column_aliases, result)
-    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
+    keeps = context.tables.keeps_sizes(catalog)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type, keeps_sizes=keeps)) for column in given)
     for made in columns:
         _check_carried(context, made.name, made.type, context.statement_span())
     kinds = tuple(instant(field.type) for field in result.fields)
@@ -179,14 +183,14 @@ def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> No
         context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
 
 
-def _stored(kind: Type) -> Type:
-    """The type that a table made from a query gets: text of whatever length, moments with the precision that pages carry."""
+def _stored(kind: Type, *, keeps_sizes: bool) -> Type:
+    """The type that a table made from a query gets: its own, or text of whatever length, and moments with the precision that pages carry."""
     if kind.base == "varchar":
-        return Type("varchar")
+        return kind if keeps_sizes else Type("varchar")
     if kind.base in {"timestamp", "timestamp with time zone", "time"}:
-        return Type(kind.base, (6,))
+        return Type(kind.base, (min(kind.parameters[0], _FINEST) if keeps_sizes else _FINEST,))
     if kind.base in {"array", "map", "row"}:
-        return Type(kind.base, tuple(_stored(part) for part in kind.parameters), kind.fields)
+        return Type(kind.base, tuple(_stored(part, keeps_sizes=keeps_sizes) for part in kind.parameters), kind.fields)
     return kind
 
 

@@ -6,7 +6,6 @@ The value behind AS OF is computed while the statement is analyzed, as Trino doe
 from __future__ import annotations
 
 import datetime as dt
-import zoneinfo
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
@@ -18,6 +17,7 @@ from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_integer
+from rowmerge_nb.sql.typed.zones import zone_info
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
@@ -70,19 +70,12 @@ def _plain(value: e.Constant) -> Any:
     if kind.base not in _TEMPORAL:
         return text
     found, zone = dt.datetime.fromisoformat(text[:26]), text[27:] or "UTC"
-    return found if kind.base == "timestamp" else found.replace(tzinfo=dt.UTC).astimezone(_zone(zone))
+    return found if kind.base == "timestamp" else found.replace(tzinfo=dt.UTC).astimezone(zone_info(zone))
 
 
 def _moment(value: Any) -> Any:
     """Give a moment with its own zone as Python has it; all else stays as it is."""
-    return value["instant"].astimezone(_zone(value["zone"])) if isinstance(value, dict) else value
-
-
-def _zone(name: str) -> dt.tzinfo:
-    if name[0] not in "+-":
-        return zoneinfo.ZoneInfo(name)
-    minutes = int(name[1:3]) * 60 + int(name[4:])
-    return dt.timezone(dt.timedelta(minutes=-minutes if name[0] == "-" else minutes), name)
+    return value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
 
 
 def _shown(pointer: dt.date, kind: Type) -> str:

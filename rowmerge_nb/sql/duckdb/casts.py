@@ -12,6 +12,7 @@ from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, 
 from rowmerge_nb.sql.duckdb.text_casts import decimal_of_digits, from_text, java_double, shown_exact, to_text
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import RANGES, as_decimal, is_exact, is_float, is_integer, is_text, is_zoned, precision_of
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,8 @@ def _words(source: Type, target: Type) -> str:
 
 
 def _writer(source: Type, target: Type) -> Writer:
+    if target.base == "timestamp with time zone" and source.base != target.base and session_zone() != "UTC":
+        raise UnprintableError(_words(source, target))
     found = _from_text(target) if is_text(source) else _from_number(source, target)
     if found is None and target.base == "varchar" and not is_zoned(source):
         found = to_text

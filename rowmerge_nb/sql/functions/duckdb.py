@@ -180,7 +180,6 @@ FUNCTIONS: Final[dict[str, str]] = {
         f"to_unixtime({kind})": f"(CAST({_MILLIS} AS DOUBLE) / 1000.0::DOUBLE + CAST({_OF_MILLI} AS DOUBLE) / 1000000.0::DOUBLE)"
         for kind in ("timestamp(6)", "timestamp(6) with time zone")
     },
-    "current_timezone()": "'UTC'",
     "last_day_of_month(date)": "last_day({0})",
     "last_day_of_month(timestamp(6))": "last_day(CAST({0} AS DATE))",
     # arrays and maps

@@ -19,6 +19,7 @@ from rowmerge_nb.spi.types import (
     Type,
     decimal_of,
 )
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,7 +138,8 @@ def cast_type(source: Type, target: Type) -> Type:
     True
     """
     if target.base == "timestamp with time zone":
-        return zoned(target) if is_zoned(source) or is_text(source) else target
+        is_clock = source.base != target.base and session_zone() != "UTC"
+        return zoned(target) if is_zoned(source) or is_text(source) or is_clock else target
     if source.base == target.base and source.base in _NESTED and len(source.parameters) == len(target.parameters):
         inner = tuple(cast_type(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
         return Type(target.base, inner, target.fields)

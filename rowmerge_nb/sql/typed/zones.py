@@ -6,9 +6,26 @@ import datetime as dt
 import functools
 import re
 import zoneinfo
-from typing import Final
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["DISTANCE", "EMPTY_ZONE", "UNKNOWN_ZONES", "UTC_NAMES", "canonical_zone", "names_of_zones", "to_utc"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "DISTANCE",
+    "EMPTY_ZONE",
+    "UNKNOWN_ZONES",
+    "UTC_NAMES",
+    "at_clock",
+    "canonical_zone",
+    "in_session_zone",
+    "names_of_zones",
+    "session_zone",
+    "to_utc",
+    "zone_info",
+]
 
 DISTANCE: Final = "^(UTC|GMT|UT)?[+-]([0-9]|(0[0-9]|1[0-7])(:?[0-5][0-9]|:[0-5][0-9]:00)?|18(:?00|:00:00)?)$"
 """What tells a zone by its distance from UTC, as a regular expression: Java reads up to 18 hours, of which Trino takes 14."""
@@ -25,8 +42,30 @@ UNKNOWN_ZONES: Final = {
 }
 """By what checks the name of a zone: the code of an unknown one, and what is said before and behind its name."""
 
+_SESSION: Final = ContextVar("session_zone", default="UTC")
+
 EMPTY_ZONE: Final = ("GENERIC_INTERNAL_ERROR", "Zone id is an empty string")
 """The code and the words of a name without a letter."""
+
+
+def session_zone() -> str:
+    """Give the zone of the session whose statement runs, by its canonical name: that of clocks that say none where they become instants."""
+    return _SESSION.get()
+
+
+@contextmanager
+def in_session_zone(zone: str) -> Iterator[None]:
+    """Let a zone of canonical name be that of the session, whatever is analyzed and written meanwhile.
+
+    >>> with in_session_zone("Asia/Tokyo"):
+    ...     session_zone()
+    'Asia/Tokyo'
+    """
+    token = _SESSION.set(zone)
+    try:
+        yield
+    finally:
+        _SESSION.reset(token)
 
 
 def canonical_zone(name: str) -> str | None:
@@ -82,15 +121,39 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
     >>> to_utc(dt.datetime(2024, 3, 31, 3, 30), "Europe/Berlin")
     datetime.datetime(2024, 3, 31, 1, 30)
     """
-    if zone[0] in "+-":
-        minutes = int(zone[1:3]) * 60 + int(zone[4:])
-        return moment - dt.timedelta(minutes=-minutes if zone[0] == "-" else minutes)
-    info = zoneinfo.ZoneInfo(zone)
+    info = zone_info(zone)
     found = moment.replace(tzinfo=info).astimezone(dt.UTC)
     if found.astimezone(info).replace(tzinfo=None) != moment:
         msg = f"The clocks of {zone} skip {moment}"
         raise ValueError(msg)
     return found.replace(tzinfo=None)
+
+
+def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """Give the instant at which the clocks of a zone show this, as casts have it, in UTC.
+
+    Of a time that clocks show twice it is the second in zones east of Greenwich and the first in those west of it; what clocks skip is as much later.
+
+    >>> at_clock(dt.datetime(2024, 10, 27, 2, 30), zone_info("Europe/Berlin")).isoformat()
+    '2024-10-27T01:30:00+00:00'
+    >>> at_clock(dt.datetime(2024, 11, 3, 1, 30), zone_info("America/New_York")).isoformat()
+    '2024-11-03T05:30:00+00:00'
+    """
+    as_utc = clock.replace(tzinfo=dt.UTC)
+    found = as_utc - (as_utc.astimezone(zone).utcoffset() or dt.timedelta())
+    return found if found.astimezone(zone).replace(tzinfo=None) == clock else clock.replace(tzinfo=zone).astimezone(dt.UTC)
+
+
+def zone_info(zone: str) -> dt.tzinfo:
+    """Give a zone of canonical name as Python has it.
+
+    >>> str(zone_info("-03:30")), str(zone_info("Europe/Berlin"))
+    ('-03:30', 'Europe/Berlin')
+    """
+    if zone[0] not in "+-":
+        return zoneinfo.ZoneInfo(zone)
+    minutes = int(zone[1:3]) * 60 + int(zone[4:])
+    return dt.timezone(dt.timedelta(minutes=-minutes if zone[0] == "-" else minutes), zone)
 
 
 UTC_NAMES: Final = (

@@ -15,7 +15,7 @@ from rowmerge_nb.trace.journeys import journeys_of
 pytestmark = pytest.mark.spark
 
 CREATE = """CREATE TABLE {t} AS SELECT * FROM (VALUES
-    (1, 10, 'a', TIMESTAMP '2024-05-01 10:00:00 Asia/Kolkata'),
+    (1, 10, VARCHAR 'a', TIMESTAMP '2024-05-01 10:00:00 Asia/Kolkata'),
     (2, 20, 'b', TIMESTAMP '2024-05-01 10:00:00 UTC'),
     (3, NULL, 'c', NULL), (NULL, 40, 'd', NULL)) AS v (id, n, "odd name", at)"""
 MERGE = """MERGE INTO {t} t USING (VALUES (1, 5), (3, 6), (3, 7), (9, 8)) AS s (id, m) ON t.id = s.id
@@ -140,7 +140,7 @@ def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(eng
 
 @pytest.mark.parametrize("columns", ["q varchar, p integer", "id date, n integer"])
 def test_a_table_that_has_other_columns_by_now_is_no_copy_of_what_it_was(engine: Engine, columns: str) -> None:
-    engine.run("CREATE TABLE t AS SELECT 'a' AS id, 5 AS n")
+    engine.run("CREATE TABLE t AS SELECT VARCHAR 'a' AS id, 5 AS n")
     result = engine.run("UPDATE t SET n = 0", trace="full")
     engine.run_script(f"DROP TABLE t; CREATE TABLE t ({columns})")
     with pytest.raises(RowMergeError, match="than its rows had") as refused:

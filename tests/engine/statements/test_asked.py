@@ -39,7 +39,7 @@ def filled(engine: Engine, catalog: str = "memory") -> str:
     engine.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}.default")
     table = f"{catalog}.default.t"
     engine.run(
-        f"CREATE TABLE {table} AS SELECT * FROM (VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c'), (9, 9, 'z')) AS v (id, n, s)"
+        f"CREATE TABLE {table} AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c'), (9, 9, 'z')) AS v (id, n, s)"
     )
     return table
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_found_is_refused_with_a_next_step(engine: Engine, wanted
 
 
 def test_a_column_that_is_called_source_row_is_no_number_of_a_row(engine: Engine) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (7, 'a'), (8, 'b')) AS v (source_row, s)")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (7, VARCHAR 'a'), (8, 'b')) AS v (source_row, s)")
     merge = "MERGE INTO t USING (VALUES 7, 8) AS q (k) ON t.source_row = q.k WHEN MATCHED THEN UPDATE SET s = 'x'"
     for level in ("off", "full"):
         result = engine.run(merge, rehearse=True, trace=level)

@@ -22,7 +22,7 @@ KEEPS = "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUE
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark, dialect="extended")
     engine.run(
-        "CREATE TABLE t AS SELECT * FROM (VALUES ('Dave', 1), ('ED', 2), ('7', 3), ('Carol', 4), ('Zoe', 6), (NULL, 5)) AS v (k, v)"
+        "CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'Dave', 1), ('ED', 2), ('7', 3), ('Carol', 4), ('Zoe', 6), (NULL, 5)) AS v (k, v)"
     )
     return engine
 
@@ -215,7 +215,7 @@ def test_an_on_that_gives_no_keys_is_told_as_a_sentence(engine: Engine, on: str,
 
 
 def test_a_double_that_is_compared_is_another_condition_and_nan_is_equal_to_nothing(engine: Engine) -> None:
-    engine.run("CREATE TABLE d AS SELECT * FROM (VALUES ('a', nan()), ('b', DOUBLE '1')) AS v (k, v)")
+    engine.run("CREATE TABLE d AS SELECT * FROM (VALUES (VARCHAR 'a', nan()), ('b', DOUBLE '1')) AS v (k, v)")
     source = "(VALUES ('a', nan()), ('b', DOUBLE '2')) AS s (k, v)"
     assert sentences(engine, f"MERGE INTO d t USING {source} ON t.k = s.k AND t.v = s.v {KEEPS}")[:2] == [
         "Source row 0 ('a'): the key is there, in target row 'a', but t.v = s.v is false for it.",
@@ -224,7 +224,7 @@ def test_a_double_that_is_compared_is_another_condition_and_nan_is_equal_to_noth
 
 
 def test_names_and_values_that_are_markup_stay_text(engine: Engine) -> None:
-    engine.run("""CREATE TABLE x AS SELECT * FROM (VALUES ('<b>i</b>', 1)) AS v ("<i>k $row", v)""")
+    engine.run("""CREATE TABLE x AS SELECT * FROM (VALUES (VARCHAR '<b>i</b>', 1)) AS v ("<i>k $row", v)""")
     merge = """MERGE INTO x t USING (VALUES ('<b>I</b>', 9)) AS s ("k""0", v) ON t."<i>k $row" = s."k""0" WHEN NOT MATCHED THEN INSERT VALUES (s."k""0", s.v)"""
     result = engine.run(merge, rehearse=True)
     assert result.near(**{'K"0': "<b>I</b>"}).sentences == (
@@ -266,7 +266,7 @@ def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
 
 def test_a_source_that_may_be_another_each_time_is_not_read_again(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=1))
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES ('a', DOUBLE '1'), ('b', DOUBLE '2')) AS v (k, v)")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'a', DOUBLE '1'), ('b', DOUBLE '2')) AS v (k, v)")
     merge = f"MERGE INTO t USING (SELECT k || ' ' AS k, random() AS v FROM t) s ON t.k = s.k {KEEPS}"
     assert "may have other rows each time" in str(engine.run(merge, rehearse=True, near=True, trace="off").near())
 

@@ -26,7 +26,7 @@ WHEN NOT MATCHED AND m > 100 THEN INSERT VALUES (q.id, m, 'new')"""
 @pytest.fixture
 def engine(spark: Any) -> Engine:
     engine = Engine(spark=spark, dialect="extended")
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
     return engine
 
 
@@ -136,7 +136,7 @@ def test_without_a_trace_and_of_large_statements_nothing_is_computed(engine: Eng
     with pytest.raises(RowMergeError, match="trace='full'"):
         engine.run(MERGE, trace="off", rehearse=True).why()
     large = Engine(spark=engine.spark, rule_settings=RuleSettings(small_rows=0))
-    large.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    large.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, VARCHAR 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
         large.run(MERGE, rehearse=True).why()
     assert told(journey(large, MERGE, 1, trace="full"))[0] == ("unknown", ["s = 'x'"])
@@ -188,7 +188,7 @@ def test_where_there_are_no_journeys_it_is_said_why_and_what_helps(engine: Engin
 
 
 def test_names_and_values_with_markup_are_text(engine: Engine) -> None:
-    engine.run("""CREATE TABLE odd AS SELECT * FROM (VALUES (1, '<img src=x onerror=alert(1)>')) AS v (id, "<b>c</b>")""")
+    engine.run("""CREATE TABLE odd AS SELECT * FROM (VALUES (1, VARCHAR '<img src=x onerror=alert(1)>')) AS v (id, "<b>c</b>")""")
     result = engine.run(
         """MERGE INTO odd USING (VALUES 1) AS q (id) ON odd.id = q.id WHEN MATCHED AND "<b>c</b>" = '<script>' THEN DELETE"""
     )
@@ -209,7 +209,9 @@ def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) ->
 
 
 def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> None:
-    engine.run("CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, 'x')), (2, NULL, NULL)) AS v (id, a, r)")
+    engine.run(
+        "CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, VARCHAR 'x')), (2, NULL, NULL)) AS v (id, a, r)"
+    )
     result = engine.run(
         "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE", rehearse=True
     )

@@ -29,7 +29,9 @@ def engine(spark: Any, tmp_path: Path) -> Engine:
 
 def filled(engine: Engine, catalog: str) -> str:
     engine.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}.default")
-    engine.run(f"CREATE TABLE {catalog}.default.t AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (2, 'b'), (3, NULL)) AS v (id, s)")
+    engine.run(
+        f"CREATE TABLE {catalog}.default.t AS SELECT * FROM (VALUES (1, VARCHAR 'a'), (2, 'b'), (2, 'b'), (3, NULL)) AS v (id, s)"
+    )
     return f"{catalog}.default.t"
 
 

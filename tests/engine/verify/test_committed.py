@@ -97,7 +97,9 @@ def test_every_wrong_row_has_the_call_and_its_way(engine: Engine, tmp_path: Path
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("era", ["documents", "current"])
 def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str, era: str) -> None:
-    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)")
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)"
+    )
     result = engine.run(MERGE.format(t="t"), check=True, paradigm=paradigm, era=era)
     assert result.trace.check is not None
     assert (result.trace.check.state, result.trace.check.message) == ("agrees", HOLDS)
@@ -141,7 +143,7 @@ def test_a_saved_trace_tells_it(engine: Engine, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("sql", ["UPDATE t SET name = 'own' WHERE id = 7", "INSERT INTO t VALUES (-1, 'own')"])
 def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(engine: Engine, sql: str) -> None:
-    engine.run("CREATE TABLE t AS SELECT n AS id, 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)")
+    engine.run("CREATE TABLE t AS SELECT n AS id, VARCHAR 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)")
     steps: list[str] = []
     engine.run(sql, check=True, progress=steps.append)
     assert steps[-1] == "check"
@@ -262,7 +264,7 @@ class WithSink(MemoryConnector):
 
 @pytest.mark.parametrize("rows", ["VALUES (1, 'a'), (2, NULL)", "SELECT n, 'x' FROM UNNEST(sequence(1, 2)) AS u (n)"])
 def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -> None:
-    engine.run("CREATE TABLE t AS SELECT 9 AS id, 'z' AS name")
+    engine.run("CREATE TABLE t AS SELECT 9 AS id, VARCHAR 'z' AS name")
     check = engine.run(f"INSERT INTO t {rows}", check=True).trace.check
     assert check is not None
     assert (check.state, check.message) == ("agrees", "Read back: the store holds the 3 rows that it must.")

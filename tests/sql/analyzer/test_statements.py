@@ -29,7 +29,7 @@ def test_a_table_made_from_a_query_takes_its_types():
     assert isinstance(create, CreateTableAnalysis)
     assert [(c.name, str(c.type)) for c in create.metadata.columns] == [
         ("who", "varchar"),
-        ("t", "varchar"),
+        ("t", "varchar(2)"),
         ("p", "decimal(2,1)"),
     ]
     assert create.spark is not None

@@ -1,25 +1,36 @@
 """Casts between dates, times and timestamps, and the micros, zones and roundings that they and date functions share.
 
 A timestamp is a TIMESTAMP_NTZ of Spark, a timestamp with time zone a TIMESTAMP, or, where its values carry zones, a struct of
-the instant and the zone's name. Spark's session zone is UTC, so a cast between its two types keeps the number of microseconds.
+the instant and the zone's name. Spark's session zone is UTC whatever that of the statement's session is, so a cast between its two types keeps
+the number of microseconds.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rowmerge_nb.spi.types import DATE
+from rowmerge_nb.spi.types import DATE, Type
+from rowmerge_nb.sql.spark.text import once
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import MOST_MICROSECONDS, instant, is_zoned, precision_of
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
-
+from rowmerge_nb.sql.typed.zones import session_zone
 
 # All writers of casts have one signature, whether they need all of it or not.
 # ruff: noqa: ARG001
 
 
-__all__ = ["between", "from_micros", "instant_of", "local", "micros", "rounded", "with_zone", "zone_of", "zoned_value"]
+__all__ = [
+    "at_clock",
+    "between",
+    "from_micros",
+    "instant_of",
+    "local",
+    "micros",
+    "rounded",
+    "with_zone",
+    "zone_of",
+    "zoned_value",
+]
 
 
 _DAY: Final = 86_400_000_000
@@ -77,7 +88,8 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "date":
         return f"CAST({local(text, source)} AS DATE)"
     if source == DATE:
-        return _zoned(f"CAST({text} AS {'TIMESTAMP_NTZ' if target.base == 'timestamp' else 'TIMESTAMP'})", "'UTC'", target)
+        clock = f"CAST({text} AS TIMESTAMP_NTZ)"
+        return clock if target.base == "timestamp" else _at_clock(clock, target)
     if source.base == "time":
         return _from_time(text, source, target)
     if target.base == "time":
@@ -86,7 +98,7 @@ def between(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "timestamp":
         return _fitted(local(text, source), source, target)
     if source.base == "timestamp":
-        return _zoned(_fitted(f"CAST({text} AS TIMESTAMP)", source, instant(target)), "'UTC'", target)
+        return _at_clock(_fitted(text, source, Type("timestamp", target.parameters)), target)
     return _zoned(_fitted(instant_of(text, source), source, instant(target)), zone_of(text, source), target)
 
 
@@ -96,7 +108,24 @@ def _from_time(text: str, source: Type, target: Type) -> str:
     today = f"make_timestamp_ntz(current_date(), {text})"
     if target.base == "timestamp":
         return _fitted(today, source, target)
-    return _zoned(_fitted(f"CAST({today} AS TIMESTAMP)", source, instant(target)), "'UTC'", target)
+    return _at_clock(_fitted(today, source, Type("timestamp", target.parameters)), target)
+
+
+def _at_clock(clock: str, target: Type) -> str:
+    """The instant at which the clocks of the session's zone show this."""
+    zone, moment = text_literal(session_zone()), f"CAST({clock} AS TIMESTAMP)"
+    return _zoned(moment if session_zone() == "UTC" else at_clock(moment, zone), zone, target)
+
+
+def at_clock(clock: str, zone: str) -> str:
+    """Write the instant at which the clocks of a zone show what those of UTC show at another one; see `rowmerge_nb.sql.typed.zones.at_clock`."""
+
+    def written(shown: str, zone: str) -> str:
+        found = f"timestamp_micros(2 * unix_micros({shown}) - unix_micros(from_utc_timestamp({shown}, {zone})))"
+        first = f"to_utc_timestamp({shown}, {zone})"
+        return once(lambda late: f"IF(from_utc_timestamp({late}, {zone}) = {shown}, {late}, {first})", found)
+
+    return once(written, clock, zone)
 
 
 def _zoned(text: str, zone: str, target: Type) -> str:

@@ -25,7 +25,7 @@ from rowmerge_nb.sql.typed.types import (
     precision_of,
     spark_type,
 )
-from rowmerge_nb.sql.typed.zones import DISTANCE, UTC_NAMES
+from rowmerge_nb.sql.typed.zones import DISTANCE, UTC_NAMES, session_zone
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
@@ -173,7 +173,7 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
             near = with_zone(moment, zone) if is_zoned(target) else moment
             return f"IF({is_too_far(zone)}, {far}, {near})"
 
-        plain, zoned = at("'UTC'"), once(at, canonical_zone(written))
+        plain, zoned = at(text_literal(session_zone())), once(at, canonical_zone(written))
         return f"CASE WHEN {written} = '' THEN {plain} WHEN {is_zone(written)} THEN {zoned} END"
 
     return _moment(text, write, safe)

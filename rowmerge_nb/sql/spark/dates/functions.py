@@ -18,6 +18,7 @@ from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_zoned, precision_of, spark_type
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,7 +255,7 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
             moment = once(lambda instant: _with_room(instant, fail), f"to_utc_timestamp({clock}, {zone})")
             return f"IF({is_too_far(zone)}, {far}, {with_zone(moment, zone)})"
 
-        zone = canonical_zone(f"upper({_or(offset, 'UTC')})")
+        zone = canonical_zone(_or(f"upper({offset})", session_zone()))
         return f"CASE {_iso_checked(text, day[0], 'timestamp', checks, fail)} ELSE {once(at, zone)} END"
 
     regex = e.text_literal(_ISO)

@@ -9,6 +9,7 @@ from rowmerge_nb.sql.spark.casts.moments import with_zone
 from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import groups, once
 from rowmerge_nb.sql.typed.expressions import text_literal
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -271,7 +272,8 @@ def _hour(fields: _Fields) -> tuple[str, str]:
 def _zoned(fields: _Fields, clock: str) -> str:
     field = next((name for name in ("offset", "zone") if name in fields), None)
     if field is None:
-        return with_zone(clock, "'UTC'")
+        zone = text_literal(session_zone())
+        return with_zone(f"to_utc_timestamp({clock}, {zone})", zone)
     zone = fields.text(field)
     # Only a colon makes of hours and minutes what every reader of zones takes.
     zone = f"regexp_replace(regexp_replace({zone}, '^([+-][0-9][0-9])([0-9][0-9])$', '$1:$2'), '^([+-][0-9][0-9])$', '$1:00')"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.spark.casts.moments import instant_of, local, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.moments import at_clock, instant_of, local, with_zone, zone_of
 from rowmerge_nb.sql.spark.casts.text import canonical_zone, is_too_far, is_zone
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
@@ -34,7 +34,7 @@ def _at_time_zone(node: Apply, fail: Callable[..., str], text: str, zone: str) -
 
 def _with_timezone(node: Apply, fail: Callable[..., str], text: str, zone: str) -> str:
     """The wall clock of a zone as a timestamp with that zone."""
-    return with_zone(f"to_utc_timestamp(CAST({text} AS TIMESTAMP), {zone})", zone)
+    return with_zone(at_clock(f"CAST({text} AS TIMESTAMP)", zone), zone)
 
 
 def _zone_name(node: Apply, fail: Callable[..., str], text: str) -> str:
