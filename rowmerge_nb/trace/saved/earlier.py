@@ -51,6 +51,14 @@ def of_present_format(content: Any) -> Any:
     return content.get(FORMAT)
 
 
+def _without_what_came_ninth(value: Any) -> Any:
+    """What a connector tells of its output had no sentences, and calls had one text."""
+    output = _fields(_fields(value, "Trace").get("output"), "ConnectorOutputMetadata")
+    if output:
+        output["notices"] = encoded(())
+    return with_parted_calls(value, "Trace")
+
+
 def with_parted_calls(value: Any, kind: str) -> Any:
     """Part the text that told of a call what it was called with, what it gave, and what a fault had done to it.
 
@@ -373,7 +381,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_SIXTH, _without_what_came_seventh),
     # Of a source query nothing was told, which the present format has too.
     (_SEVENTH, lambda value: value),
-    (_EIGHTH, lambda value: with_parted_calls(value, "Trace")),
+    (_EIGHTH, _without_what_came_ninth),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {

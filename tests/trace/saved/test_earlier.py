@@ -17,6 +17,7 @@ from rowmerge_nb import RowMergeError, load_trace, save_trace
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.spi import PageLayout
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.raised import Raised
@@ -87,6 +88,16 @@ def test_a_call_in_the_eighth_format_told_in_one_text_what_it_was_given_and_what
     (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 8": content}))
     (opened,) = load_trace(tmp_path / "then.json").calls
     assert (opened.given, opened.gave, opened.injected) == parted
+
+
+def test_a_connectors_output_in_the_eighth_format_opens_and_has_no_notices(tmp_path: Path) -> None:
+    output = ConnectorOutputMetadata((Written("data file", "a.parquet", 7, 900),), ("A trigger may have changed them.",))
+    save_trace(replace(merge_trace(), output=output), tmp_path / "now.json")
+    assert load_trace(tmp_path / "now.json").output == output
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    assert content["fields"]["output"]["fields"].pop("notices")["items"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 8": content}))
+    assert load_trace(tmp_path / "then.json").output == replace(output, notices=())
 
 
 def test_a_trace_in_the_sixth_format_opens_and_has_added_no_columns(tmp_path: Path) -> None:
