@@ -12,6 +12,8 @@ import pytest
 
 from tests.contract import broken_statements, broken_tasks
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 BROKEN = {
     name: kind

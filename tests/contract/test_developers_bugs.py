@@ -12,6 +12,8 @@ import pytest
 
 from tests.contract.developers_bugs import BUGS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 # At the end of every run pytest looks for garbage five times: not among what was imported before all.

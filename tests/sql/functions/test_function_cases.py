@@ -23,6 +23,8 @@ def _cases():
 
 CASES = list(_cases())
 SUBJECTS = sorted({subject for subject, *_ in CASES})
+TOGETHER = 20_000
+"""So many letters of Spark SQL are one query: Spark looks at all of a query's expressions as often as the deepest of them needs."""
 
 
 def shown(value):
@@ -54,15 +56,16 @@ def _analyzed(spark, expression):
 
 
 def _values(spark, texts):
-    """Evaluate many expressions in one job; halve them to find the one that fails."""
-    try:
-        columns = ", ".join(f"{text} AS v{place}" for place, text in enumerate(texts))
-        return list(spark.sql(f"SELECT {columns} FROM VALUES (1)").collect()[0])
-    except Exception as error:  # noqa: BLE001 - whatever Spark raises is the answer of the one expression that raised it
-        if len(texts) == 1:
-            return [error]
-        middle = len(texts) // 2
-        return _values(spark, texts[:middle]) + _values(spark, texts[middle:])
+    """Evaluate many expressions in few jobs; halve them where they are too long together, and to find the one that fails."""
+    if len(texts) == 1 or sum(map(len, texts)) <= TOGETHER:
+        try:
+            columns = ", ".join(f"{text} AS v{place}" for place, text in enumerate(texts))
+            return list(spark.sql(f"SELECT {columns} FROM VALUES (1)").collect()[0])
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises is the answer of the one expression that raised it
+            if len(texts) == 1:
+                return [error]
+    middle = len(texts) // 2
+    return _values(spark, texts[:middle]) + _values(spark, texts[middle:])
 
 
 @pytest.fixture(scope="module")
