@@ -155,7 +155,7 @@ class Result:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """The calls of the connector's contract, in order."""
+        """The calls of the connector's contract in order: what each was given and what it gave, in a few words; rows, bytes, seconds, its error."""
         import pandas as pd
 
         return pd.DataFrame([_plain(call) for call in self.trace.calls], dtype=object)
@@ -492,9 +492,11 @@ def _plain(call: Call) -> dict[str, Any]:
         "order": call.order,
         "where": call.where,
         "method": call.method,
-        "carries": call.carries,
+        "given": call.given,
+        "gave": call.gave,
         "rows": call.rows,
         "bytes": call.bytes,
         "seconds": call.seconds,
         "error": call.error,
+        "injected": call.injected,
     }

@@ -65,8 +65,8 @@ def _lines(done: Replay) -> Iterator[str]:
             yield from _rows(rows)
     yield ""
     shown = done.calls[:MOST_CALLS]
-    cells = [[str(c.order), c.where, c.method, c.carries, c.error or ""] for c in shown]
-    yield from (line.rstrip() for line in columns_of([["call", "where", "method", "carries", "error"], *cells], right={0}))
+    cells = [[str(c.order), c.where, c.method, c.given, c.gave, c.error or ""] for c in shown]
+    yield from (line.rstrip() for line in columns_of([["call", "where", "method", "given", "gave", "error"], *cells], right={0}))
     if len(done.calls) > len(shown):
         yield f"and {plural(len(done.calls) - len(shown), 'call')} more"
 

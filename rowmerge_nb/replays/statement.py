@@ -144,7 +144,7 @@ class LocalStatement:
         ask, metadata, session, handle = self.log.call, self.metadata, self.session, self.handle
         row_id = ask("get_merge_row_id_column_handle", lambda: metadata.get_merge_row_id_column_handle(session, handle))
         self.paradigm = ask(
-            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda given: given.name
+            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), gave=lambda given: given.name
         )
         ask("get_insert_layout", lambda: metadata.get_insert_layout(session, handle))
         ask("get_update_layout", lambda: metadata.get_update_layout(session, handle))

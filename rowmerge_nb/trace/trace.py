@@ -52,13 +52,15 @@ class Call:
         order: position in the log, from 1: coordinator's calls before the tasks', tasks' by writer, then the coordinator's again.
         caller: who made it: ``coordinator``, ``writer``, or in the older flow ``split``.
         method: the method's name in the contract.
-        carries: what it was about, in a few words: ``2 fragments``, ``DELETE_ROW_AND_INSERT_ROW``, ``D 3, I 2``.
+        given: what it was called with beside the session and handles, in a few words: ``2 fragments``, ``D 3, I 2``.
+        gave: what came back, in a few words: ``DELETE_ROW_AND_INSERT_ROW``, ``1 fragment``; ``""`` where that is nothing, or not known.
         rows: positions of the page, where a page is passed.
         bytes: size of the page or of the fragments.
         seconds: how long the call took.
         started: seconds since the statement began, on the caller's clock.
         error: the message of what it raised, or None.
         number: which writer or split it was; None for the coordinator.
+        injected: what a fault on purpose did to it without raising an error, as the option ``fault`` writes it; ``""`` for nothing.
 
     >>> Call(1, "writer", "finish", number=0).where
     'writer 0'
@@ -67,13 +69,15 @@ class Call:
     order: int
     caller: str
     method: str
-    carries: str = ""
+    given: str = ""
+    gave: str = ""
     rows: int | None = None
     bytes: int | None = None
     seconds: float = 0.0
     started: float = 0.0
     error: str | None = None
     number: int | None = None
+    injected: str = ""
 
     @property
     def where(self) -> str:

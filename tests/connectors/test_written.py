@@ -49,7 +49,7 @@ def test_hive_tells_every_file_that_a_statement_has_added(engine: Engine, tmp_pa
     assert set(kinds) == {"delta file", "delete_delta file"}
     assert result.written().groupby("kind")["rows"].sum().to_dict() == {"delta file": 2, "delete_delta file": 2}
     call = next(call for call in result.trace.calls if call.method == f"finish_{'merge' if flow == 'merge' else 'update'}")
-    assert call.carries.endswith(f"{len(added) // 2} delta files" if len(added) > 2 else "1 delta file")
+    assert call.gave.endswith(f"{len(added) // 2} delta files" if len(added) > 2 else "1 delta file")
 
 
 def test_iceberg_tells_every_file_that_a_statement_has_added(engine: Engine, tmp_path: Path) -> None:

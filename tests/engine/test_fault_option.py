@@ -104,7 +104,7 @@ def test_calls_that_are_not_watched_are_not_counted(tmp_path):
         assert watch.call("commit", store.commit) == 1
     assert noted() == ""
     assert watch.call("commit", store.commit) == 3
-    assert noted() == "injected: commit:twice"
+    assert noted() == "commit:twice"
     assert watch.call("commit", store.commit) == 4
     assert watch.strikes.read_text() == "struck\n"
 

@@ -176,7 +176,8 @@ def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(en
 
 def test_the_calls_say_what_they_were_about(engine: Engine) -> None:
     calls = {call.method: call for call in run(engine, MERGE.format(t="placed")).calls}
-    assert calls["begin_merge"].carries.startswith("table memory.default.placed; gives ")
-    assert calls["create_merge_sink"].carries
+    assert calls["begin_merge"].given == "table memory.default.placed"
+    assert calls["begin_merge"].gave == calls["create_merge_sink"].given
+    assert calls["create_merge_sink"].given
     assert calls["finish_merge"].bytes
-    assert calls["rollback"].carries == "the transaction of catalog memory"
+    assert calls["rollback"].given == "the transaction of catalog memory"

@@ -364,23 +364,23 @@ def called(order: int, number: int | None, method: str, *rest: Any, worker: str 
 
 def merge_calls(setup: Setup, writers: Sequence[WriterRecord]) -> tuple[Call, ...]:
     """List the calls of a finished merge in the log's order."""
-    calls: list[tuple[int | None, str, str, int | None, int | None]] = [
-        (None, "get_merge_row_id_column_handle", f"row_id {from_arrow(setup.row_id)}", None, None),
-        (None, "get_row_change_paradigm", setup.paradigm, None, None),
-        (None, "get_insert_layout", "partitioned by address" if setup.redistribution else "none", None, None),
-        (None, "get_update_layout", "none", None, None),
-        (None, "begin_merge", setup.statement_target, None, None),
+    calls: list[tuple[int | None, str, str, str, int | None, int | None]] = [
+        (None, "get_merge_row_id_column_handle", "", f"row_id {from_arrow(setup.row_id)}", None, None),
+        (None, "get_row_change_paradigm", "", setup.paradigm, None, None),
+        (None, "get_insert_layout", "", "partitioned by address" if setup.redistribution else "none", None, None),
+        (None, "get_update_layout", "", "none", None, None),
+        (None, "begin_merge", setup.statement_target, "", None, None),
     ]
-    calls += [(w.writer, "create_merge_sink", "", None, None) for w in writers]
+    calls += [(w.writer, "create_merge_sink", "", "", None, None) for w in writers]
     for w in writers:
-        carries = ", ".join(f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True))
-        calls.append((w.writer, "store_merged_rows", carries, sum(w.rows.values()), 412))
-    calls += [(w.writer, "finish", "1 fragment", None, w.fragment_bytes) for w in writers]
-    calls.append((None, "finish_merge", f"{len(writers)} fragments", None, sum(w.fragment_bytes for w in writers)))
-    calls.append((None, "commit", "", None, None))
+        given = ", ".join(f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True))
+        calls.append((w.writer, "store_merged_rows", given, "", sum(w.rows.values()), 412))
+    calls += [(w.writer, "finish", "", "1 fragment", None, w.fragment_bytes) for w in writers]
+    calls.append((None, "finish_merge", f"{len(writers)} fragments", "", None, sum(w.fragment_bytes for w in writers)))
+    calls.append((None, "commit", "", "", None, None))
     return tuple(
-        called(order, writer, method, carries, rows, size, seconds=0.001 * order, started=0.02 * order)
-        for order, (writer, method, carries, rows, size) in enumerate(calls, 1)
+        called(order, writer, method, given, gave, rows, size, seconds=0.001 * order, started=0.02 * order)
+        for order, (writer, method, given, gave, rows, size) in enumerate(calls, 1)
     )
 
 

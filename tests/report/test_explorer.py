@@ -27,6 +27,7 @@ from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 from rowmerge_nb.trace.saved.traces import load_trace, save_trace
 from rowmerge_nb.words import MINUS
+from tests.report.building import merge_trace
 from tests.report.explorer_browser import needs_browser, seen
 
 pytestmark = pytest.mark.spark
@@ -755,6 +756,19 @@ def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(page: 
     assert told["dim"] == 0
     assert told["step"] == told["scrolled"]
     assert told["unique"]
+
+
+@pytest.mark.parametrize(
+    ("among", "said"), [(2, "2 writers hand 9 rows "), (5, "; a writer without rows makes no sink. They hand 9 rows ")]
+)
+def test_writers_without_rows_are_said_to_make_no_sink(among: int, said: str) -> None:
+    trace = merge_trace()
+    assert trace.pages is not None
+    assert trace.pages.placement is not None
+    placement = replace(trace.pages.placement, writers=among)
+    steps = explorer_state(replace(trace, pages=replace(trace.pages, placement=placement)))["steps"]
+    (says,) = (step["says"] for step in steps if step["key"] == "sinks")
+    assert said in says
 
 
 def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: Result) -> None:

@@ -16,7 +16,7 @@ from tests.report.traces import duplicate_trace, explain_trace, simple_trace, up
 def test_the_words_stand_in_a_closed_fold_at_the_end_and_in_text_for_those_who_ask() -> None:
     report = build_report(merge_trace())
     html = render_html(report)
-    assert "<details><summary>Words<small>coordinator, task, page, channel, row_id, " in html
+    assert "<details><summary>Words<small>engine, connector, store, coordinator, task, page, channel, row_id, " in html
     assert html.index("<summary>Words") > html.index("<summary>Connector calls")
     assert "Words" not in render_text(report)
     assert "  unique_id: The engine's own number" in render_text(report, show="words")

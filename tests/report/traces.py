@@ -329,16 +329,20 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
     after = pa.RecordBatch.from_arrays([*columns, *control], names=names)
     target = pa.array([dict(zip(names, row, strict=False)) for row in old], pa.struct(fields))
     witness = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64()), target], names=["source_row", "target"])
-    given = by_split(0, "update_rows", "U 2, channels [2, 1, 0]", 2, 96) if update else by_split(0, "delete_rows", "D 2", 2, 16)
+    given = (
+        by_split(0, "update_rows", "U 2, channels [2, 1, 0]", "", 2, 96)
+        if update
+        else by_split(0, "delete_rows", "D 2", "", 2, 16)
+    )
     calls = [
-        Call(0, "coordinator", f"get_{verb}_row_id_column_handle", "$row_id bigint"),
+        Call(0, "coordinator", f"get_{verb}_row_id_column_handle", gave="$row_id bigint"),
         Call(0, "coordinator", f"begin_{verb}", "purchases, address" if update else ""),
-        Call(0, "coordinator", "get_splits", "2 splits"),
-        *(by_split(0, *call) for call in (("create_page_source",), ("get_next_page", "", 3, 120))),
+        Call(0, "coordinator", "get_splits", gave="2 splits"),
+        *(by_split(0, *call) for call in (("create_page_source",), ("get_next_page", "", "", 3, 120))),
         given,
-        *(by_split(0, *call) for call in (("get_next_page", "end"), ("finish", "1 fragment", None, 300))),
-        *(by_split(1, *call) for call in (("create_page_source",), ("get_next_page", "", 1, 40))),
-        *(by_split(1, *call) for call in (("get_next_page", "end"), ("finish",))),
+        *(by_split(0, *call) for call in (("get_next_page", "", "end"), ("finish", "", "1 fragment", None, 300))),
+        *(by_split(1, *call) for call in (("create_page_source",), ("get_next_page", "", "", 1, 40))),
+        *(by_split(1, *call) for call in (("get_next_page", "", "end"), ("finish",))),
         Call(0, "coordinator", f"finish_{verb}", "1 fragment"),
         Call(0, "coordinator", "commit"),
     ]

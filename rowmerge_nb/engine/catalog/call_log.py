@@ -37,24 +37,44 @@ class CallLog:
     handle: object = None
 
     def call(
-        self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "", size: int | None = None
+        self,
+        method: str,
+        function: Callable[[], T],
+        given: str = "",
+        *,
+        gave: Callable[[T], str] = lambda _: "",
+        size: int | None = None,
     ) -> T:
         """Make a call and note it, whether it succeeds or not.
 
         Args:
             method: its name.
             function: makes it.
-            carries: says what it was about, of what it gave.
+            given: what it is called with, in a few words.
+            gave: says what came back.
             size: the size of the fragments that are handed over; None where there are none.
         """
         began = time.perf_counter()
 
-        def note(text: str, error: str | None) -> None:
+        def note(told: str, error: str | None, injected: str = "") -> None:
             seconds = time.perf_counter() - began
-            self.calls.append(Call(0, "coordinator", method, text, None, size, seconds, began - self.started, error))
+            self.calls.append(
+                Call(
+                    0,
+                    "coordinator",
+                    method,
+                    given,
+                    told,
+                    bytes=size,
+                    seconds=seconds,
+                    started=began - self.started,
+                    error=error,
+                    injected=injected,
+                )
+            )
 
         try:
-            given = function()
+            answer = function()
         except BaseException as failure:
             number = 1 + sum(one.method == method for one in self.calls)
             raised = raised_by(failure, method, caller="coordinator", call=number, handle=self.handle)
@@ -65,8 +85,8 @@ class CallLog:
                 raise
             msg = f"{method} failed: {error_text(failure)}"
             raise ExecutionError(msg, step=method) from failure
-        note(", ".join(filter(None, [carries(given), noted()])), None)
-        return given
+        note(gave(answer), None, noted())
+        return answer
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:

@@ -285,7 +285,7 @@ class StatementTables:
         given = self._transaction.log.call(
             "get_evolved_table_handle",
             lambda: metadata.get_evolved_table_handle(session, handle, columns),
-            lambda _: ", ".join(f"{column.name} {column.type}" for column in columns),
+            ", ".join(f"{column.name} {column.type}" for column in columns),
         )
         known = metadata.get_table_metadata(session, given)
         wanted = [*(column.name.lower() for column in (*table.columns, *columns))]

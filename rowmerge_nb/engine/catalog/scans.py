@@ -149,7 +149,7 @@ class Scans:
         splits = self._transaction.log.call(
             "get_splits",
             lambda: _splits(opened, self._session, handle, node.constraint),
-            lambda found: plural(len(found), "split"),
+            gave=lambda found: plural(len(found), "split"),
         )
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 

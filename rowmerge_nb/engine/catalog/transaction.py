@@ -131,14 +131,21 @@ class StatementTransaction:
         return self.target is not None and self.opened_target().connector.commits_in_finish
 
     def lasting(
-        self, method: str, call: Callable[[], T], carries: Callable[[T], str] = lambda _: "", size: int | None = None
+        self,
+        method: str,
+        call: Callable[[], T],
+        given: str = "",
+        *,
+        gave: Callable[[T], str] = lambda _: "",
+        size: int | None = None,
     ) -> T:
         """Make the call that makes the change last; to be made while interrupts are put off.
 
         Args:
             method: its name.
             call: makes it.
-            carries: says what it gave.
+            given: what it is called with, in a few words.
+            gave: says what came back.
             size: the size of the fragments that are handed over; None where there are none.
 
         Raises:
@@ -148,13 +155,13 @@ class StatementTransaction:
         threaded = connector.commits_in_finish or connector.commits_in_thread
         before, self.changed = self.changed, None
         try:
-            given = self.log.call(method, partial(in_thread, call) if threaded else call, carries, size)
+            answer = self.log.call(method, partial(in_thread, call) if threaded else call, given, gave=gave, size=size)
         except RowMergeError as error:
             # A connector that commits in its finish call has done so already when its commit is called.
             error.changed = self.changed = before or error.changed
             raise
         self.changed = True
-        return given
+        return answer
 
     def commit(self) -> None:
         """Commit what the statement changed, then end what it only read; to be called while interrupts are put off.
@@ -167,10 +174,10 @@ class StatementTransaction:
             catalog = self.target.catalog
 
             def told(given: object) -> str:
-                made = f", gives version {given.version}" if isinstance(given, ConnectorTableVersion) else ""
-                return f"the transaction of catalog {catalog}{made}"
+                return f"version {given.version}" if isinstance(given, ConnectorTableVersion) else ""
 
-            given: object = self.lasting("commit", partial(target.connector.commit, target.handle), told)
+            committed = partial(target.connector.commit, target.handle)
+            given: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=told)
             self.version = given if isinstance(given, ConnectorTableVersion) else None
             if given is not None and self.version is None:
                 said = f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
@@ -215,7 +222,7 @@ class StatementTransaction:
             try:
                 if name == target:
                     rolled = partial(opened.connector.rollback, opened.handle)
-                    self.log.call("rollback", rolled, lambda _: f"the transaction of catalog {target}")
+                    self.log.call("rollback", rolled, f"the transaction of catalog {target}")
                 else:
                     opened.connector.rollback(opened.handle)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below

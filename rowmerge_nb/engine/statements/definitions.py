@@ -67,14 +67,12 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding
     former, log = None if analysis.replaced is None else analysis.replaced.handle, run.transaction.log
     with _placed(analysis.property_spans):
         if former is None:
-            log.call(
-                "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
-            )
+            log.call("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
         else:
             log.call(
                 "replace_table",
                 lambda: metadata.replace_table(session, former, analysis.metadata),
-                lambda _: str(analysis.metadata.name),
+                str(analysis.metadata.name),
             )
     return binding
 
@@ -137,7 +135,7 @@ class DropTableRun(StatementRun):
             )
         self.transaction.target = target
         session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
-        self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), lambda _: target.qualified)
+        self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), target.qualified)
 
 
 @dataclass(kw_only=True)
@@ -159,7 +157,7 @@ class DefinitionRun(StatementRun):
         self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
         with _placed(self.analysis.property_spans):
-            self.transaction.log.call(method, call, lambda _: ".".join(rest))
+            self.transaction.log.call(method, call, ".".join(rest))
         if self.analysis.alteration is not None and not isinstance(self.analysis.alteration, RenameTable):
             check_defined(self, self.transaction.target, self.analysis.property_spans)
 
@@ -240,7 +238,7 @@ class CallRun(StatementRun):
         procedure = self.analysis.procedure
         values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
-        self.transaction.log.call(f"{procedure.schema}.{procedure.name}", call, lambda _: ", ".join(map(repr, values.values())))
+        self.transaction.log.call(f"{procedure.schema}.{procedure.name}", call, ", ".join(map(repr, values.values())))
 
     def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
         """Give the values of expressions that read no rows; Spark computes them all at once."""

@@ -124,7 +124,7 @@ def _inserted(
         msg = f"'{target.display}' is {target.kind}; rows cannot be inserted into it"
         raise ConnectorError(msg, line=1, column=1)
     log.handle = handle
-    layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
+    layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), gave=layout_text)
     plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning, checks)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:

@@ -39,8 +39,8 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     session, log, metadata = run.transaction.session, run.transaction.log, target_metadata(run, analysis)
     handle = target_handle(analysis)
 
-    def ask(method: str, wanted: Any, carries: Callable[[Any], str]) -> Any:
-        return log.call(method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), wanted), carries)
+    def ask(method: str, wanted: Any, gave: Callable[[Any], str]) -> Any:
+        return log.call(method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), wanted), gave=gave)
 
     row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
     paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
@@ -62,15 +62,13 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     more: dict[str, Any] = {"updated_columns": _updated_columns(run, analysis)} if run.options.era is Era.CURRENT else {}
     with run.timed("begin_merge"):
         given: Any = run.transaction.log.call(
-            "begin_merge", lambda: metadata.begin_merge(session, handle, **more), partial(_begun, analysis)
+            "begin_merge",
+            lambda: metadata.begin_merge(session, handle, **more),
+            f"table {analysis.target.qualified}",
+            gave=lambda begun: type(begun).__name__,
         )
     run.transaction.merge_handle = checked(metadata, "begin_merge", given, ConnectorMergeTableHandle)
     run.transaction.log.handle = given
-
-
-def _begun(analysis: RowChangeAnalysis, given: Any) -> str:
-    """Say which table is begun with, and what kind of handle the sinks will get."""
-    return f"table {analysis.target.qualified}; gives {type(given).__name__}"
 
 
 def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:

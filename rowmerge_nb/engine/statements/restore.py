@@ -32,12 +32,12 @@ class RestoreRun(StatementRun):
         dropped = self.analysis.dropped
         if dropped:
             self._check_constraints(target, dropped)
-        carries = "no rows" if version is None else f"version {version.version}"
-        carries += f", without {', '.join(dropped)}" if dropped else ""
+        told = "no rows" if version is None else f"version {version.version}"
+        told += f", without {', '.join(dropped)}" if dropped else ""
         # A connector that adds no columns need not know of any to drop.
         call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):
-            self.transaction.log.call("restore_table", call, lambda _: carries)
+            self.transaction.log.call("restore_table", call, told)
 
     def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:
         """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored any more."""

@@ -434,14 +434,13 @@ class StatementRun:
 
         def told(given: object) -> str:
             self.output = given if isinstance(given, ConnectorOutputMetadata) else None
-            text = plural(len(fragments), "fragment")
-            return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
+            return self.output.summary if self.output is not None and self.output.written else ""
 
         self.step = method
         self.begin_step(method)
         with self.timed(method):
             make = self.transaction.lasting if self.transaction.commits_in_finish else self.transaction.log.call
-            make(method, call, told, sum(map(len, fragments)))
+            make(method, call, plural(len(fragments), "fragment"), gave=told, size=sum(map(len, fragments)))
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""

@@ -102,24 +102,32 @@ class UpdatableRun(StatementRun):
         method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
         row_id: ColumnHandle = self._asked(
             method,
-            lambda column: f"{column.name} {column.type}",
+            gave=lambda column: f"{column.name} {column.type}",
             check=lambda given: checked(metadata, method, given, ColumnHandle),
         )
         # The paradigm is not asked for, and nothing looks at it.
         return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None)
 
-    def _asked(self, method: str, carries: Callable[[Any], str], check: Callable[[Any], Any] = lambda given: given) -> Any:
+    def _asked(
+        self,
+        method: str,
+        given: str = "",
+        *,
+        gave: Callable[[Any], str] = lambda _: "",
+        check: Callable[[Any], Any] = lambda given: given,
+    ) -> Any:
         """Make a call about the target; of a connector that has it not the way that may remain is told.
 
         Args:
             method: its name.
-            carries: says what it gave.
+            given: what it is called with, in a few words.
+            gave: says what came back.
             check: checks what it gave, as part of the call.
         """
         metadata = target_metadata(self, self.analysis)
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
-            return self.transaction.log.call(method, lambda: check(getattr(metadata, method)(*arguments)), carries)
+            return self.transaction.log.call(method, lambda: check(getattr(metadata, method)(*arguments)), given, gave=gave)
         except RowMergeError as error:
             if error.code == "NOT_SUPPORTED" and error.hint is None:
                 error.hint = MERGE_FLOW
@@ -152,7 +160,7 @@ class UpdatableRun(StatementRun):
         self.begin_step(method)
         told = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
-            given = self._asked(method, lambda _: told)
+            given = self._asked(method, told)
         self.handle = log.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
 
     def _context(self, planned: Planned) -> LoweringContext:

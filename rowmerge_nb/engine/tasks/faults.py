@@ -197,7 +197,7 @@ class Watch:
         with self.strikes.open("ab", buffering=0) as file:
             file.write(b"struck\n")
         if self.fault is not None and (self.fault.twice or self.fault.seconds):
-            _noted.append(f"injected: {self.fault.text or self.fault.what}")
+            _noted.append(self.fault.text or self.fault.what)
 
     def _note(self, step: str) -> int:
         """Write a line into the diary; give the number of this call among those of the same step."""

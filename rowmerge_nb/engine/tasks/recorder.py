@@ -109,14 +109,14 @@ class TaskRecord:
 
 
 class CallNote(list[bytes]):
-    """What is noted of a call while it is made: the fragments that it gave, or what it was about where that shows only afterwards."""
+    """What is noted of a call while it is made: the fragments that it gave, or in a few words something else, and a page."""
 
-    carries = ""
+    gave = ""
     page: Page | None = None
 
-    def tell(self, carries: str, page: Page | None) -> None:
-        """Say what the call was about, and which page it gave."""
-        self.carries, self.page = carries, page
+    def tell(self, gave: str, page: Page | None) -> None:
+        """Say what the call gave, and which page that was."""
+        self.gave, self.page = gave, page
 
 
 class Recorder:
@@ -156,28 +156,45 @@ class Recorder:
         self._started = time.perf_counter()
 
     @contextmanager
-    def call(self, method: str, carries: str = "", page: Page | None = None) -> Iterator[CallNote]:
-        """Record one contract call; what the caller puts into the yielded list is counted as its fragments."""
+    def call(self, method: str, given: str = "", page: Page | None = None) -> Iterator[CallNote]:
+        """Record one contract call; what the caller puts into the yielded list is counted as its fragments.
+
+        Args:
+            method: its name.
+            given: what it is called with, in a few words.
+            page: the page that it is called with; None where it is called with none.
+        """
         started = time.perf_counter()
-        given = CallNote()
+        note = CallNote()
         error: str | None = None
         try:
             with no_breakpoints():
-                yield given
+                yield note
         except BaseException as failure:
             error = error_text(failure)
             self._note_raised(failure, method, page)
             raise
         finally:
-            carries, page = carries or given.carries, given.page if page is None else page
-            if given:
-                carries = plural(len(given), "fragment")
-            carries = ", ".join(filter(None, [carries, noted()]))
-            size = page.nbytes if page is not None else sum(map(len, given)) or None
+            page = note.page if page is None else page
+            gave = plural(len(note), "fragment") if note else note.gave
+            size = page.nbytes if page is not None else sum(map(len, note)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
             self.record.calls.append(
-                Call(0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition)
+                Call(
+                    0,
+                    self._caller,
+                    method,
+                    given,
+                    gave,
+                    rows,
+                    size,
+                    seconds,
+                    started - self._started,
+                    error,
+                    self.record.partition,
+                    noted(),
+                )
             )
 
     def _note_raised(self, error: BaseException, method: str, page: Page | None) -> None:

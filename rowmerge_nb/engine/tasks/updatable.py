@@ -166,9 +166,8 @@ class SplitRun:
             names = [ROW_ID, *(column.name for column in task.program.assigned)]
             projected = pa.RecordBatch.from_arrays([row_ids, *values], names=names)
             self.step = "update_rows"
-            carries = f"U {data.num_rows}, channels {list(task.channels)}"
             self.recorder.handing(projected)
-            with self.recorder.call("update_rows", carries, projected):
+            with self.recorder.call("update_rows", f"U {data.num_rows}, channels {list(task.channels)}", projected):
                 source.update_rows(projected, list(task.channels))
         else:
             self.step = "delete_rows"

@@ -246,7 +246,7 @@ def _hands(trace: Trace) -> str:
     """Say which writers hand rows over, in the words in which the run is told."""
     among, got = writers_among(trace), len(trace.writers)
     if among is not None and among > got:
-        return f"{writers_phrase(trace)}. {'It hands' if got == 1 else 'They hand'}"
+        return f"{writers_phrase(trace)}; a writer without rows makes no sink. {'It hands' if got == 1 else 'They hand'}"
     return f"{plural(got, 'writer')} {'hands' if got == 1 else 'hand'}"
 
 

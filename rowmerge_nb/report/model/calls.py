@@ -17,10 +17,6 @@ __all__ = ["CallRow", "Calls", "begun_with", "build_calls", "finished_with", "gi
 
 _TABLE_HANDLE: Final = "the table handle"
 _MERGE_HANDLE: Final = "the merge handle"
-_TELLING: Final = frozenset({"finish", "get_splits", "get_next_page"})
-"""Beside the questions about the target the calls of which the trace has what they gave; of all others it has what they were called with."""
-_GAVE: Final = "gives "
-"""Stands in front of what a call gave where the trace has both in one text."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,9 @@ def build_calls(trace: Trace) -> Calls | None:
 
 
 def _row(trace: Trace, call: Call) -> CallRow:
-    given, gave = given_and_gave(trace, call.method, visible(call.carries))
+    given, gave = given_and_gave(trace, call)
+    if call.injected:
+        gave = ", ".join(filter(None, [gave, f"injected: {visible(call.injected)}"]))
     return CallRow(
         order=call.order,
         where=call.where,
@@ -80,32 +78,22 @@ def _row(trace: Trace, call: Call) -> CallRow:
     )
 
 
-def given_and_gave(trace: Trace, method: str, carries: str) -> tuple[str, str]:
-    """Say what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known.
-
-    Args:
-        trace: the statement's trace.
-        method: the call's name.
-        carries: what the trace has of it.
-    """
+def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
+    """Say what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known."""
+    method, given, gave = call.method, visible(call.given), visible(call.gave)
     if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
-        return _TABLE_HANDLE, carries
+        return _TABLE_HANDLE, gave
     if method == "begin_merge":
-        handle = carries.rpartition(_GAVE)[2] if _GAVE in carries else ""
-        return begun_with(trace), f"{_MERGE_HANDLE}{f', a {handle}' if handle else ''}"
+        return begun_with(trace), f"{_MERGE_HANDLE}{f', a {gave}' if gave else ''}"
     if method == "create_merge_sink":
-        # What comes behind the kind of handle is an injected fault.
-        _, comma, fault = carries.partition(", ")
-        return _MERGE_HANDLE, f"the sink{comma}{fault}"
+        return _MERGE_HANDLE, "the sink"
     if method.startswith("finish_"):
-        fragments, _, written = carries.partition(", ")
-        return finished_with(method, fragments), written
+        return finished_with(method, given), gave
     if method in {"store_merged_rows", "append_page"}:
-        return stored_with(carries), ""
+        return stored_with(given), gave
     if method in {"commit", "rollback"}:
-        transaction, _, version = carries.partition(f", {_GAVE}")
-        return transaction or "the transaction", version
-    return ("", carries) if method in _TELLING else (carries, "")
+        return given or "the transaction", gave
+    return given, gave
 
 
 def begun_with(trace: Trace) -> str:
@@ -118,9 +106,9 @@ def begun_with(trace: Trace) -> str:
     return f"{handle}, and the columns that are updated: {'; '.join(told) or 'none'}"
 
 
-def stored_with(carries: str) -> str:
+def stored_with(rows: str) -> str:
     """Say what a sink gets, by how many rows of each operation are in it."""
-    return f"a page: {carries}" if carries else "a page"
+    return f"a page: {rows}" if rows else "a page"
 
 
 def finished_with(method: str, fragments: str) -> str:

@@ -47,6 +47,10 @@ def build_terms(trace: Trace) -> Terms | None:
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
     """Give the words in the order in which a statement meets them."""
+    yield (
+        "engine, connector, store",
+        "The engine plans a statement and runs it; a connector is the code by which it reads and changes tables; these lie in a store.",
+    )
     yield "coordinator, task", "The coordinator plans a statement and ends it; tasks do the work side by side."
     yield "page, channel", "A page is some rows in columns, which are called channels and are known by their numbers."
     yield "row_id", "By it the store finds a row again; the engine does not look inside."

@@ -15,9 +15,10 @@ from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.saved.schema import decoded_page, encoded
 from rowmerge_nb.trace.trace import CHANGED_TWICE
 
-__all__ = ["FORMAT", "of_present_format"]
+__all__ = ["FORMAT", "of_present_format", "with_parted_calls"]
 
-FORMAT: Final = "rowmerge_nb trace 8"
+FORMAT: Final = "rowmerge_nb trace 9"
+_EIGHTH: Final = "rowmerge_nb trace 8"
 _SEVENTH: Final = "rowmerge_nb trace 7"
 _SIXTH: Final = "rowmerge_nb trace 6"
 _FIFTH: Final = "rowmerge_nb trace 5"
@@ -48,6 +49,42 @@ def of_present_format(content: Any) -> Any:
                 value = step(value)
             return value
     return content.get(FORMAT)
+
+
+def with_parted_calls(value: Any, kind: str) -> Any:
+    """Part the text that told of a call what it was called with, what it gave, and what a fault had done to it.
+
+    Args:
+        value: what is kept, which is changed.
+        kind: what it is: ``Trace``, or ``Record``.
+    """
+    for fields in _fields_of(_fields(value, kind).get("calls")):
+        if "carries" not in fields:
+            continue
+        told, mark, injected = _text(fields.pop("carries")).rpartition("injected: ")
+        told = told.removesuffix(", ") if mark else injected
+        given, gave = _given_and_gave(_text(fields.get("method")), told)
+        fields |= {"given": given, "gave": gave, "injected": injected if mark else ""}
+    return value
+
+
+def _given_and_gave(method: str, told: str) -> tuple[str, str]:
+    """Part what is told of a call of a method.
+
+    >>> _given_and_gave("finish_merge", "2 fragments, 1 delta file"), _given_and_gave("finish", "2 fragments")
+    (('2 fragments', '1 delta file'), ('', '2 fragments'))
+    """
+    if method == "begin_merge":
+        table, _, handle = told.partition("; gives ")
+        return table, handle
+    if method.startswith("finish_"):
+        fragments, _, written = told.partition(", ")
+        return fragments, written
+    if method == "commit":
+        transaction, _, version = told.partition(", gives ")
+        return transaction, version
+    asked = method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout", "_splits", "_page"))
+    return ("", told) if asked or method == "finish" else (told, "")
 
 
 def _without_what_came_seventh(value: Any) -> Any:
@@ -336,6 +373,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_SIXTH, _without_what_came_seventh),
     # Of a source query nothing was told, which the present format has too.
     (_SEVENTH, lambda value: value),
+    (_EIGHTH, lambda value: with_parted_calls(value, "Trace")),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {

@@ -27,7 +27,7 @@ class FileFormat:
     """A kind of saved file.
 
     Attributes:
-        name: the name and the version that its content stands under: ``rowmerge_nb trace 8``.
+        name: the name and the version that its content stands under: ``rowmerge_nb trace 9``.
         what: what such a file is, with its article: ``a trace``.
         writer: how one is written, as an error's next step says it: ``save_trace``.
     """

@@ -6,12 +6,13 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.trace.record import HandedPage, Record
+from rowmerge_nb.trace.saved.earlier import with_parted_calls
 from rowmerge_nb.trace.saved.files import FileFormat, write_private
 from rowmerge_nb.trace.saved.schema import TraceSchemaError, decoded_as, encoded
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "load_record", "save_record"]
 
-FORMAT: Final = "rowmerge_nb record 1"
+FORMAT: Final = "rowmerge_nb record 2"
+_FIRST: Final = "rowmerge_nb record 1"
 RECORD_FILE: Final = FileFormat(FORMAT, "a record", "result.record().save(...), or the option record")
 HEADER: Final = "record.json"
 ROWS: Final = "rows.arrow"
@@ -68,7 +70,7 @@ def _read(content: bytes) -> Record:
 
 
 def _record(file: zipfile.ZipFile) -> Record:
-    header: Record = decoded_as(RECORD_FILE.inside(json.loads(_entry(file, HEADER).decode("utf-8"))), Record)
+    header: Record = decoded_as(_header(json.loads(_entry(file, HEADER).decode("utf-8"))), Record)
     _check_header(header)
     names = file.namelist()
     pages: list[HandedPage] = []
@@ -85,6 +87,12 @@ def _record(file: zipfile.ZipFile) -> Record:
         read = _arrow(file, ROWS, header.schema)
         rows = pa.concat_batches(read) if read else pa.RecordBatch.from_pylist([], schema=header.schema)
     return replace(header, pages=tuple(pages), rows=rows)
+
+
+def _header(content: Any) -> Any:
+    if isinstance(content, dict) and list(content) == [_FIRST]:
+        return with_parted_calls(content[_FIRST], "Record")
+    return RECORD_FILE.inside(content)
 
 
 def _check_header(header: Record) -> None:

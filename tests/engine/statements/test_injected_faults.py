@@ -66,14 +66,14 @@ def test_a_worker_that_is_killed_is_replaced_and_the_statement_ends_well(engine:
 def test_a_page_that_is_stored_twice_is_found_by_the_check(engine: Engine) -> None:
     result = run(engine, "store_merged_rows:1:twice", check=True)
     assert result.trace.check.wrong
-    [call] = [call for call in result.trace.calls if "injected" in call.carries]
+    [call] = [call for call in result.trace.calls if call.injected]
     assert call.method == "store_merged_rows"
-    assert call.carries.endswith("injected: store_merged_rows:1:twice")
+    assert call.injected == "store_merged_rows:1:twice"
 
 
 def test_a_call_that_is_delayed_is_marked_where_it_was_made(engine: Engine) -> None:
     result = run(engine, "finish_merge:after:delay=0.01")
-    [call] = [call for call in result.trace.calls if "injected" in call.carries]
+    [call] = [call for call in result.trace.calls if call.injected]
     assert call.method == "finish_merge"
     assert rows(engine) == AFTER
 

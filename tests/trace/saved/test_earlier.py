@@ -21,7 +21,7 @@ from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.raised import Raised
 from rowmerge_nb.trace.saved.earlier import FORMAT, of_present_format
-from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Trace
+from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Call, Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
 from tests.trace.saved.test_traces import mutated
@@ -56,6 +56,37 @@ def test_a_trace_in_the_fifth_format_opens_and_knows_no_error_of_connector_code(
     assert content["fields"].pop("raised")["items"]
     (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 5": content}))
     assert load_trace(tmp_path / "then.json") == trace
+
+
+@pytest.mark.parametrize(
+    ("method", "told", "parted"),
+    [
+        ("get_update_layout", "none", ("", "none", "")),
+        ("get_splits", "3 splits", ("", "3 splits", "")),
+        ("begin_merge", "table a.b.c; gives Mine", ("table a.b.c", "Mine", "")),
+        ("begin_merge", "injected: begin_merge:1:slow", ("", "", "begin_merge:1:slow")),
+        ("begin_update", "a, b", ("a, b", "", "")),
+        ("create_merge_sink", "Mine", ("Mine", "", "")),
+        ("store_merged_rows", "D 2, I 4, injected: store_merged_rows:1:twice", ("D 2, I 4", "", "store_merged_rows:1:twice")),
+        ("finish", "2 fragments", ("", "2 fragments", "")),
+        ("finish_merge", "2 fragments, 1 delta file, 4 rows", ("2 fragments", "1 delta file, 4 rows", "")),
+        ("commit", "the transaction of catalog c, gives version 5", ("the transaction of catalog c", "version 5", "")),
+        ("rollback", "the transaction of catalog c", ("the transaction of catalog c", "", "")),
+        ("restore_table", "version 3", ("version 3", "", "")),
+    ],
+)
+def test_a_call_in_the_eighth_format_told_in_one_text_what_it_was_given_and_what_it_gave(
+    tmp_path: Path, method: str, told: str, parted: tuple[str, str, str]
+) -> None:
+    save_trace(replace(merge_trace(), calls=(Call(1, "coordinator", method),)), tmp_path / "now.json")
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    (call,) = content["fields"]["calls"]["items"]
+    for name in ("given", "gave", "injected"):
+        del call["fields"][name]
+    call["fields"]["carries"] = told
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 8": content}))
+    (opened,) = load_trace(tmp_path / "then.json").calls
+    assert (opened.given, opened.gave, opened.injected) == parted
 
 
 def test_a_trace_in_the_sixth_format_opens_and_has_added_no_columns(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ RECORD = Record(
     rows=pa.RecordBatch.from_pydict({"id": [1, 2], "name": ["x", None], "$row_id": [7, 8]}),
     row_count=2,
     splits=1,
-    calls=(Call(1, "writer", "store_merged_rows", "D 1, I 1", 2, 30, error="KeyError: 1", number=0),),
+    calls=(Call(1, "writer", "store_merged_rows", "D 1, I 1", "", 2, 30, error="KeyError: 1", number=0),),
     failure=RecordedFailure("store_merged_rows", 0, "KeyError: 1"),
 )
 
@@ -144,9 +144,22 @@ def test_a_byte_changed_anywhere_is_an_error_or_changes_nothing(tmp_path: Path) 
         assert found == RECORD
 
 
+def test_a_record_in_the_first_format_opens_and_its_calls_tell_what_they_were_given(tmp_path: Path) -> None:
+    RECORD.save(tmp_path / "now.record")
+    with zipfile.ZipFile(tmp_path / "now.record") as file:
+        (content,) = json.loads(file.read("record.json")).values()
+    (call,) = content["fields"]["calls"]["items"]
+    for name in ("given", "gave", "injected"):
+        del call["fields"][name]
+    call["fields"]["carries"] = "D 1, I 1"
+    then = rewritten(tmp_path / "then.record", record_json=json.dumps({"rowmerge_nb record 1": content}).encode())
+    assert load_record(then) == load_record(tmp_path / "now.record")
+    assert load_record(then).calls[0].given == "D 1, I 1"
+
+
 def test_another_version_is_named(tmp_path: Path) -> None:
-    path = rewritten(tmp_path / "t.record", record_json=json.dumps({"rowmerge_nb record 2": {}}).encode())
-    assert "it is of the format 'rowmerge_nb record 2'" in refused(path).message
+    path = rewritten(tmp_path / "t.record", record_json=json.dumps({"rowmerge_nb record 7": {}}).encode())
+    assert "it is of the format 'rowmerge_nb record 7'" in refused(path).message
 
 
 class Evil:
@@ -196,7 +209,7 @@ def test_what_is_no_record_is_refused_and_no_code_runs(content: bytes, tmp_path:
             },
             "$.updated",
         ),
-        ({"record_json": b'{"rowmerge_nb record 1": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"}, "nested too deeply"),
+        ({"record_json": b'{"rowmerge_nb record 2": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"}, "nested too deeply"),
     ],
 )
 def test_hostile_parts_are_refused_with_their_place(entries: Any, message: str, tmp_path: Path) -> None:
