@@ -422,7 +422,8 @@ def _check_parts(parts: str | None) -> None:
         return
     from rowmerge_nb.report.model.report import PARTS, PRESETS
 
-    for name in filter(None, (part.strip() for part in parts.split(","))):
+    names = [part.strip() for part in parts.split(",")]
+    for name in filter(None, names) if any(names) else [parts]:
         if name not in {*PARTS, *PRESETS}:
             msg = f"--show has no part '{name}'"
             hint = f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together."

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from keyword import iskeyword
 from typing import Final, NoReturn
 
 from rowmerge_nb.errors import RowMergeError
@@ -221,11 +222,15 @@ def parse_line(line: str) -> MagicUse:
     rest = line.strip()
     while rest and not STATEMENT.match(rest):
         if assigned := re.match(r"(\w+)\s*<<\s*", rest):
+            if quiet_name:
+                _refuse("<< is there twice", "A result is kept in one variable")
             quiet_name = _variable("<<", assigned[1])
             rest = rest[assigned.end() :]
         elif rest.startswith("-"):
             word, rest = _next_word(rest)
             option, given = _option(word)
+            if option.name in values:
+                _refuse(f"--{option.name} is there twice", "Leave one of them out")
             taken, rest = _value(option, given, rest)
             values[option.name] = taken
         else:
@@ -315,7 +320,7 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
 
 
 def _variable(where: str, name: str) -> str:
-    if not name.isidentifier():
+    if not name.isidentifier() or iskeyword(name):
         _refuse(f"{where} needs the name of a Python variable, and got '{name}'")
     return name
 

@@ -45,6 +45,12 @@ def test_lines_are_read(line, values, name, rest):
         ("--dialect extend", "--dialect cannot be 'extend'. Did you mean extended?"),
         ("--dry-run=yes", "--dry-run takes no value, and got 'yes'"),
         ("-o a.b", "--output needs the name of a Python variable, and got 'a.b'"),
+        ("-o class", "--output needs the name of a Python variable, and got 'class'"),
+        ("None << SELECT 1", "<< needs the name of a Python variable, and got 'None'"),
+        ("a << b << SELECT 1", "<< is there twice. A result is kept in one variable"),
+        ("--era current --era documents", "--era is there twice. Leave one of them out"),
+        ("-o a --output=b", "--output is there twice"),
+        ("--near --near", "--near is there twice"),
         ("1x << SELECT 1", "<< needs the name of a Python variable, and got '1x'"),
     ],
 )

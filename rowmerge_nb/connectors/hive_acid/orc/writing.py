@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -54,35 +54,32 @@ class _Stream:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        self._file = pa.OSFile(str(path), "wb")
         self._refused: OSError | None = None
 
     @property
     def closed(self) -> bool:
         """Whether nothing more can be written."""
-        return self._file.closed
+        return bool(self._file.closed)
 
     def write(self, data: bytes) -> int:
         """Write bytes; once some were refused, none."""
-        self._keeping(lambda: self._file.write(data))
+        if self._refused is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self._refused = error
         return len(data)
 
     def flush(self) -> None:
-        """Hand on what was written."""
-        self._keeping(self._file.flush)
+        """Nothing waits here."""
 
     def close(self) -> None:
         """Close the file."""
-        self._keeping(self._file.close)
-
-    def _keeping(self, work: Callable[[], object]) -> None:
         try:
-            if self._refused is None:
-                work()
+            self._file.close()
         except OSError as error:
-            self._refused = error
-            with suppress(OSError):
-                self._file.close()
+            self._refused = self._refused or error
 
     def check(self) -> None:
         """Raise what the disk has refused."""
