@@ -358,7 +358,8 @@ class StatementReader(DefinitionReader):
 
     def _path_element(self) -> None:
         self.identifier()
-        if self.at("."):
+        if self.token.text == ".":
+            # The list of what was expected does not name it.
             self.take()
             self.identifier()
 
