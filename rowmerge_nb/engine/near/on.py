@@ -14,6 +14,7 @@ from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
 from rowmerge_nb.sql.typed.types import is_float, is_zoned
+from rowmerge_nb.sql.typed.zones import at_clock, session_zone, zone_info
 from rowmerge_nb.trace.near import NearTerm
 
 if TYPE_CHECKING:
@@ -241,8 +242,12 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     values = rows.column(column.symbol)
     utc = pa.timestamp("us", tz="UTC")
     if column.type.base == "timestamp":
-        # Without a zone of its own it is taken to be that of the session, which is UTC.
-        return KeyValues(values.cast(pa.timestamp("us")).cast(utc), values.cast(pa.timestamp("us")), values)
+        clocks = values.cast(pa.timestamp("us"))
+        if session_zone() == "UTC":
+            return KeyValues(clocks.cast(utc), clocks, values)
+        zone = zone_info(session_zone())
+        moments = [None if clock is None else at_clock(clock, zone) for clock in clocks.to_pylist()]
+        return KeyValues(pa.array(moments, utc), clocks, values)
     if column.type.base != MOMENT:
         msg = f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
         raise UnreadableError(msg)

@@ -349,10 +349,19 @@ class StatementReader(DefinitionReader):
         if what == "SESSION" and self.token.kind in STRINGS:
             self.string()
         elif what == "PATH":
-            self.identifiers()
+            self._path_element()
+            while self.accept(","):
+                self._path_element()
         elif what == "SESSION" or not self.accept("ALL", "NONE"):
             self.identifier()
         self._refuse_read()
+
+    def _path_element(self) -> None:
+        self.identifier()
+        if self.token.text == ".":
+            # The list of what was expected does not name it.
+            self.take()
+            self.identifier()
 
     def _refuse_word(self) -> None:
         """Take the word of a statement that is refused."""

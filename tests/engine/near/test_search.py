@@ -16,6 +16,7 @@ from rowmerge_nb.engine.near.on import Condition, Key, On, UnreadableError
 from rowmerge_nb.engine.near.search import SideRows, near_keys
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, Type, parse_type
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
+from rowmerge_nb.sql.typed.zones import in_session_zone
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearTerm
 
@@ -170,6 +171,21 @@ def test_the_same_clock_in_another_zone_is_near_and_the_same_instant_is_equal() 
     assert (near.source.unmatched, near.target.unmatched) == (1, 0)
     [row] = near.source.told
     assert (row.nearest, list(row.kinds), row.taken) == ((moments[1],), ["time zone"], True)
+
+
+def test_a_clock_without_a_zone_is_that_of_the_session() -> None:
+    clock, plain = parse_type("timestamp(6)"), parse_type("timestamp(6) with time zone")
+    moment = dt.datetime(2024, 7, 1, 10)  # noqa: DTZ001 - a clock without a zone is what is asked about
+    sides = (
+        SideRows(pa.RecordBatch.from_arrays([pa.array([moment], clock.arrow)], names=["s"]), {"s": "at"}),
+        SideRows(pa.RecordBatch.from_arrays([pa.array([moment.replace(tzinfo=dt.UTC)], plain.arrow)], names=["t"]), {"t": "at"}),
+    )
+    on = On((NearTerm("t.at = s.at"),), (Key(Column(plain, "t"), Apply(plain, "cast", (Column(clock, "s"),)), 0),), ())
+    for zone, unmatched in (("UTC", 0), ("Europe/Berlin", 1)):
+        with in_session_zone(zone):
+            near = near_keys(on, *sides)
+        assert near.source is not None
+        assert near.source.unmatched == unmatched
 
 
 def condition(value: int) -> Condition:

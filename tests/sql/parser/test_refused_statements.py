@@ -11,6 +11,7 @@ from rowmerge_nb.sql.parser.statements import parse
 REFUSED = {
     "SET ROLE a": "leave it out",
     "SET PATH a": "leave it out",
+    "SET PATH a, b.c": "leave it out",
     "SET SESSION AUTHORIZATION a": "leave it out",
     "RESET SESSION AUTHORIZATION": "leave it out",
     "SHOW GRANTS ON TABLE t": "all tables can be read",
