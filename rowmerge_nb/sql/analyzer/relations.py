@@ -39,9 +39,6 @@ __all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
 Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
 
 _NO_CIRCLE: Final = "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that reads it."
-_INLINE: Final = "inline"
-"""Spark's function that makes columns of an array of rows."""
-
 _JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 
 
@@ -214,6 +211,7 @@ class RelationResult:
     Args:
         fields: the columns that names can find in it.
         text: Spark SQL text that can stand in FROM.
+        outer_text: of UNNEST the text that gives a row of NULL where there are no others, as on the right of a LEFT JOIN; else ``""``.
         reaching: see `QueryResult`.
         deterministic: see `QueryResult`.
         binding: the table, where the relation is nothing but a table.
@@ -228,6 +226,7 @@ class RelationResult:
     text: str
     reaching: Reaching = ()
     deterministic: bool = True
+    outer_text: str = ""
     binding: TableBinding | None = None
     lateral: bool = False
     reads: e.Reads = e.NOTHING
@@ -422,7 +421,7 @@ class RelationAnalyzer:
         chance = e.Apply(DOUBLE, "function", (), overloads("random")[0])
         condition = e.Apply(BOOLEAN, "<", (chance, e.Constant(DOUBLE, repr(ratio))))
         tree = None if result.tree is None else q.Selected(result.tree, condition, columns)
-        return replace(result, text=text, binding=None, tree=tree, deterministic=False, size=some_of(result.size))
+        return replace(result, text=text, outer_text="", binding=None, tree=tree, deterministic=False, size=some_of(result.size))
 
     def _renamed(
         self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
@@ -447,7 +446,7 @@ class RelationAnalyzer:
                 self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.error_span)
         kinds = [_unnested(item.type) for item in items]
         fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
-        text = self._generator(items, kinds, fields, ordinality=node.ordinality)
+        rows = self._unnested_rows(items, kinds, fields, ordinality=node.ordinality)
         if node.ordinality:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
         names = ", ".join(e.quote(f.symbol) for f in fields)
@@ -464,10 +463,19 @@ class RelationAnalyzer:
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
         tree = q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality)
         deterministic = all(map(e.is_deterministic, items))
-        text = f"{text} AS {self._alias()}({names})"
-        return RelationResult(fields, text, reaching, deterministic, lateral=lateral, reads=reads, tree=tree)
+        columns_of = f"AS {self._alias()}({names})"
+        return RelationResult(
+            fields,
+            f"inline({rows}) {columns_of}",
+            reaching,
+            deterministic,
+            outer_text=f"inline_outer({rows}) {columns_of}",
+            lateral=lateral,
+            reads=reads,
+            tree=tree,
+        )
 
-    def _generator(
+    def _unnested_rows(
         self,
         items: list[e.Typed],
         kinds: list[list[tuple[str | None, Type]]],
@@ -475,7 +483,7 @@ class RelationAnalyzer:
         *,
         ordinality: bool,
     ) -> str:
-        """One generator over an array of rows, of which Spark makes columns.
+        """Write the array of rows of which one of Spark's generators makes columns.
 
         The arrays are zipped to the longest by position; a NULL array counts as an empty one.
         """
@@ -492,7 +500,7 @@ class RelationAnalyzer:
             values.append("CAST(i + 1 AS BIGINT)")
         body = ", ".join(f"'{index}', {value}" for index, value in enumerate(values))
         assert len(values) == len(fields) + ordinality
-        return f"{_INLINE}(transform({_zipped(arrays)}, (z, i) -> named_struct({body})))"
+        return f"transform({_zipped(arrays)}, (z, i) -> named_struct({body}))"
 
     # -- joins ----------------------------------------------------------------------------------------------------
 
@@ -523,10 +531,9 @@ class RelationAnalyzer:
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
-        if node.kind == "LEFT" and right.text.startswith(f"{_INLINE}("):
+        if node.kind == "LEFT" and right.outer_text:
             # UNNEST is joined ON TRUE alone. Spark's outer join with it would read the left side twice, and reads no maps.
-            outer = replace(right, text=f"{_INLINE}_outer{right.text.removeprefix(_INLINE)}")
-            text = self._joined(replace(node, kind="CROSS"), left, outer)
+            text = self._joined(replace(node, kind="CROSS"), left, replace(right, text=right.outer_text))
         else:
             text = self._joined(node, left, right) + condition
         tree = joined_tree(node.kind, left, right, found)
