@@ -87,6 +87,14 @@ def _given_and_gave(method: str, told: str) -> tuple[str, str]:
     return ("", told) if asked or method == "finish" else (told, "")
 
 
+def _without_what_came_ninth(value: Any) -> Any:
+    """Calls told all in one text, and connectors gave no sentences of their own."""
+    output = _fields(_fields(value, "Trace").get("output"), "ConnectorOutputMetadata")
+    if output:
+        output["notices"] = encoded(())
+    return with_parted_calls(value, "Trace")
+
+
 def _without_what_came_seventh(value: Any) -> Any:
     """No statement added columns; nothing was told of the tasks that had made the rows, nor of how an exchange found the writers."""
     trace = _fields(value, "Trace")
@@ -373,7 +381,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     (_SIXTH, _without_what_came_seventh),
     # Of a source query nothing was told, which the present format has too.
     (_SEVENTH, lambda value: value),
-    (_EIGHTH, lambda value: with_parted_calls(value, "Trace")),
+    (_EIGHTH, _without_what_came_ninth),
 )
 """What brings a format into the next one."""
 _FORMATS: Final[Mapping[str, Sequence[Callable[[Any], Any]]]] = {
