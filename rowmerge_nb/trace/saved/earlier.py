@@ -95,6 +95,14 @@ def _given_and_gave(method: str, told: str) -> tuple[str, str]:
     return ("", told) if asked or method == "finish" else (told, "")
 
 
+def _without_what_came_ninth(value: Any) -> Any:
+    """Calls told all in one text, and connectors gave no sentences of their own."""
+    output = _fields(_fields(value, "Trace").get("output"), "ConnectorOutputMetadata")
+    if output:
+        output["notices"] = encoded(())
+    return with_parted_calls(value, "Trace")
+
+
 def _without_what_came_seventh(value: Any) -> Any:
     """No statement added columns; nothing was told of the tasks that had made the rows, nor of how an exchange found the writers."""
     trace = _fields(value, "Trace")
