@@ -52,7 +52,7 @@ def of_present_format(content: Any) -> Any:
 
 
 def _without_what_came_ninth(value: Any) -> Any:
-    """What a connector tells of its output had no sentences, and calls had one text."""
+    """Calls told all in one text, and connectors gave no sentences of their own."""
     output = _fields(_fields(value, "Trace").get("output"), "ConnectorOutputMetadata")
     if output:
         output["notices"] = encoded(())
@@ -93,14 +93,6 @@ def _given_and_gave(method: str, told: str) -> tuple[str, str]:
         return transaction, version
     asked = method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout", "_splits", "_page"))
     return ("", told) if asked or method == "finish" else (told, "")
-
-
-def _without_what_came_ninth(value: Any) -> Any:
-    """Calls told all in one text, and connectors gave no sentences of their own."""
-    output = _fields(_fields(value, "Trace").get("output"), "ConnectorOutputMetadata")
-    if output:
-        output["notices"] = encoded(())
-    return with_parted_calls(value, "Trace")
 
 
 def _without_what_came_seventh(value: Any) -> Any:
