@@ -47,12 +47,9 @@ def build_terms(trace: Trace) -> Terms | None:
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
     """Give the words in the order in which a statement meets them."""
-    yield (
-        "engine, connector, store",
-        "The engine plans a statement and runs it; a connector is the code by which it reads and changes tables; these lie in a store.",
-    )
+    yield "engine, connector, store", "The engine runs a statement, by a connector's code, on tables that a store keeps."
     yield "coordinator, task", "The coordinator plans a statement and ends it; tasks do the work side by side."
-    yield "page, channel", "A page is some rows in columns, which are called channels and are known by their numbers."
+    yield "page, channel", "A page is some rows in columns, called channels and known by their numbers."
     yield "row_id", "By it the store finds a row again; the engine does not look inside."
     if trace.kind == "MERGE":
         yield "unique_id", "The engine's own number of a target row while the statement runs."
@@ -72,7 +69,7 @@ def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
             "What the connector wants rows spread over the writers by: the insert layout is for rows to insert, the update layout for others.",
         )
         yield "writer (MergeWriter), sink (ConnectorMergeSink)", SINKS
-    yield "handle", "The connector's own note of a table, or of this change of it; the engine hands it on and does not read it."
+    yield "handle", "The connector's own note of a table, or of this change of it; the engine only hands it on."
     yield "fragment", _FRAGMENT
     if trace.version_after is not None:
         yield "version", _VERSION.format(visible(str(trace.version_after)))
