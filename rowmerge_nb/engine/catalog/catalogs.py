@@ -60,7 +60,7 @@ class Catalogs:
         self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
-        self.settings: dict[str, str] = {}
+        self.settings: Mapping[str, str] = {}
         """The values of session properties that were set, by their names."""
         self._spark = spark
         self._registered: dict[str, int] = {}

@@ -473,10 +473,9 @@ class StatementRunner:
 
     def _set(self, setting: SettingAnalysis) -> None:
         """Let a property of the session have a value from now on."""
-        if setting.value is None:
-            self.catalogs.settings.pop(setting.name, None)
-        else:
-            self.catalogs.settings[setting.name] = setting.value
+        others = {name: value for name, value in self.catalogs.settings.items() if name != setting.name}
+        # Nothing is changed in what there is: results, which can run their statements once more, have it too.
+        self.catalogs.settings = others if setting.value is None else {**others, setting.name: setting.value}
 
     def _source_bytes(self) -> int:
         told = self.sizes.source_bytes

@@ -54,6 +54,20 @@ def test_as_it_was_every_row_does_what_it_did(engine: Engine, statement: str) ->
     assert ways(again.what_if().trace) == ways(result.trace)
 
 
+def test_clocks_mean_what_they_meant_whatever_zone_the_session_has_since(engine: Engine) -> None:
+    engine.run(CREATE.format(t="t"))
+    engine.run("SET TIME ZONE 'Asia/Tokyo'")
+    result = engine.run("DELETE FROM t WHERE at = TIMESTAMP '2024-05-01 19:00:00'")
+    assert result.count == 1
+    engine.run("SET TIME ZONE 'America/New_York'")
+    assert result.what_if().count == 1
+    asked = result.again.asked(None, None, {"id": 2}).asked
+    assert asked.pages.after.num_rows == 1
+    engine.run("RESET SESSION time_zone_id")
+    assert result.what_if().count == 1
+    assert engine.run("SELECT current_timezone()").to_pandas().iloc[0, 0] == "UTC"
+
+
 def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path: Path) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run("CREATE TABLE shop.main.t (id bigint, n bigint) WITH (primary_key = ARRAY['id'])")
