@@ -10,7 +10,7 @@ from rowmerge_nb import Engine, RowMergeError
 
 pytestmark = pytest.mark.spark
 
-STAFF = "(VALUES (1, NULL, 'a'), (2, 1, 'b'), (3, 1, 'c'), (4, 2, 'd'), (5, 4, 'e')) AS v (id, boss, name)"
+STAFF = "(VALUES (1, NULL, VARCHAR 'a'), (2, 1, 'b'), (3, 1, 'c'), (4, 2, 'd'), (5, 4, 'e')) AS v (id, boss, name)"
 CHAIN = """WITH RECURSIVE chain (id, depth, path) AS (
     SELECT id, 0, CAST(name AS varchar) FROM staff WHERE boss IS NULL
     UNION ALL SELECT s.id, c.depth + 1, c.path || s.name FROM staff s JOIN chain c ON s.boss = c.id)"""
