@@ -97,9 +97,15 @@ _NEXT_STEPS: Final = {
 """What a user can do about values that an expression cannot take, by error code."""
 
 
-_NULL_REFUSED: Final = "NULL value not allowed for NOT NULL column"
-"""How the error begins that has one code in a MERGE and another in an UPDATE."""
 _NO_NULLS: Final = "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place of NULL."
+_STEPS_BY_WORDS: Final = {
+    "NULL value not allowed for NOT NULL column": _NO_NULLS,
+    "Cannot truncate non-space characters": (
+        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and SUBSTR cuts them. CREATE TABLE AS has "
+        "the lengths of its query: of VARCHAR 'a', or CAST(x AS varchar), it makes a column without one."
+    ),
+}
+"""What can be done by how an error begins: the first has one code in a MERGE and another in an UPDATE, the code of the second says too little."""
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
@@ -127,10 +133,15 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
 
     >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
     'NULLIF(divisor, 0) makes the quotient NULL instead.'
+    >>> long = ExecutionError("Cannot truncate non-space characters when casting ...", code="INVALID_CAST_ARGUMENT")
+    >>> with_next_step(long).hint.partition(" makes")[0]
+    'ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar'
     """
     step = None
     if isinstance(error, ExecutionError):
-        step = _NO_NULLS if error.message.startswith(_NULL_REFUSED) else _NEXT_STEPS.get(error.code)
+        step = next(
+            (step for said, step in _STEPS_BY_WORDS.items() if error.message.startswith(said)), _NEXT_STEPS.get(error.code)
+        )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
     error.hint = error.hint or _USUAL_STEPS.get(error.code)
