@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.typed.clocks import instants_of
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
 from rowmerge_nb.sql.typed.types import is_float, is_zoned
-from rowmerge_nb.sql.typed.zones import at_clock, session_zone, zone_info
+from rowmerge_nb.sql.typed.zones import session_zone
 from rowmerge_nb.trace.near import NearTerm
 
 if TYPE_CHECKING:
@@ -243,11 +244,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     utc = pa.timestamp("us", tz="UTC")
     if column.type.base == "timestamp":
         clocks = values.cast(pa.timestamp("us"))
-        if session_zone() == "UTC":
-            return KeyValues(clocks.cast(utc), clocks, values)
-        zone = zone_info(session_zone())
-        moments = [None if clock is None else at_clock(clock, zone) for clock in clocks.to_pylist()]
-        return KeyValues(pa.array(moments, utc), clocks, values)
+        return KeyValues(instants_of(clocks, session_zone()), clocks, values)
     if column.type.base != MOMENT:
         msg = f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
         raise UnreadableError(msg)

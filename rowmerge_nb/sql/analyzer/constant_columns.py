@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, UNKNOWN, Type, decimal_of
 from rowmerge_nb.sql.analyzer.literals import decimal_literal, typed_literal
+from rowmerge_nb.sql.typed.clocks import instants_of
 from rowmerge_nb.sql.typed.expressions import Apply, Constant
 from rowmerge_nb.sql.typed.types import MAX_PRECISION, common_type, is_exact, is_zoned, varchar_of
-from rowmerge_nb.sql.typed.zones import at_clock, session_zone, zone_info
+from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -340,17 +341,8 @@ def _cast(part: _Part, kind: Type) -> pa.Array:
         return pc.cast(part.texts, kind.arrow)
     values = _READERS[part.kind.base](part.texts)
     if part.kind.base in {"date", "timestamp"} and kind.base == "timestamp with time zone":
-        return _instants(pc.cast(values, pa.timestamp("us")))
+        return instants_of(pc.cast(values, pa.timestamp("us")), session_zone())
     return values.cast(kind.arrow)
-
-
-def _instants(clocks: pa.TimestampArray) -> pa.TimestampArray:
-    """The instants at which the clocks of the session's zone show this."""
-    if session_zone() == "UTC":
-        return pc.assume_timezone(clocks, "UTC")
-    zone = zone_info(session_zone())
-    moments = [None if clock is None else at_clock(clock, zone) for clock in clocks.to_pylist()]
-    return pa.array(moments, pa.timestamp("us", "UTC"))
 
 
 def _as_decimals(part: _Part, kind: Type) -> pa.Array:

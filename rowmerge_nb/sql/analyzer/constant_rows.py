@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.errors import ExecutionError
 from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.analyzer.constant_columns import UnfitConstant
 from rowmerge_nb.sql.typed.expressions import Constant
@@ -69,7 +70,7 @@ class ConstantRows:
         if self.count > most:
             return []
         try:
-            columns = [array.to_pylist() for array in self.table().columns]
+            columns = [python_values(array) for array in self.table().columns]
         except ExecutionError:
             return []
         return [

@@ -122,6 +122,23 @@ def test_what_is_stored_is_the_instant_of_the_session_s_clock(engine: Engine, ca
     ]
 
 
+@pytest.mark.parametrize("count", [3, 3000])
+def test_many_clocks_in_values_are_the_session_s_in_all_years(engine: Engine, count: int) -> None:
+    engine.run("SET TIME ZONE 'Europe/Berlin'")
+    clocks = ", ".join(f"({n}, TIMESTAMP '2024-10-27 02:30:00')" for n in range(count))
+    years = "(-1, TIMESTAMP '2024-07-01 12:00:00 UTC'), (-2, TIMESTAMP '0001-01-01 00:00:00'), (-3, TIMESTAMP '2050-07-01 00:00:00'), (-4, NULL)"
+    found = rows(
+        engine, f"SELECT CAST(x AT TIME ZONE 'UTC' AS varchar), count(*) FROM (VALUES {years}, {clocks}) t (n, x) GROUP BY x"
+    )
+    assert sorted(found, key=str) == [
+        ("0000-12-31 23:06:32 UTC", 1),
+        ("2024-07-01 12:00:00 UTC", 1),
+        ("2024-10-27 01:30:00 UTC", count),
+        ("2050-06-30 22:00:00 UTC", 1),
+        (None, 1),
+    ]
+
+
 def test_properties_are_set_and_shown_and_set_back(engine: Engine) -> None:
     engine.run("SET SESSION task_concurrency = 2 + 2")
     assert rows(engine, "SHOW SESSION LIKE 'task_c%'") == [("task_concurrency", "4", "2", "integer", "Without effect here")]
