@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.typed.clocks import instants_of
+from rowmerge_nb.sql.typed.clocks import clocks_of, instants_of
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
 from rowmerge_nb.sql.typed.types import is_float, is_zoned
-from rowmerge_nb.sql.typed.zones import session_zone
+from rowmerge_nb.sql.typed.zones import canonical_zone, session_zone
 from rowmerge_nb.trace.near import NearTerm
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     if not is_zoned(column.type):
         return KeyValues(values.cast(utc), values.cast(pa.timestamp("us")), values)
     instants, zones = (pc.struct_field(values, index) for index in (0, 1))
-    return KeyValues(instants.cast(utc), _clocks(instants, zones), values)
+    return KeyValues(instants.cast(utc), _clocks(instants.cast(utc), zones), values)
 
 
 def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
@@ -259,14 +259,9 @@ def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
     clocks = pa.nulls(len(instants), pa.timestamp("us"))
     for zone in pc.unique(zones).to_pylist():
         if zone is not None:
-            here = pc.local_timestamp(instants.cast(pa.timestamp("us", tz=_arrow_zone(zone))))
-            clocks = pc.if_else(pc.fill_null(pc.equal(zones, zone), fill_value=False), here, clocks)
+            there = pc.fill_null(pc.equal(zones, zone), fill_value=False)
+            clocks = pc.replace_with_mask(clocks, there, clocks_of(instants.filter(there), canonical_zone(zone) or zone))
     return clocks
-
-
-def _arrow_zone(zone: str) -> str:
-    """Arrow knows no zone called Z."""
-    return "UTC" if zone in {"Z", "UTC"} else zone
 
 
 # -- conditions ---------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""Clocks that name no zone as instants, a column of them at once."""
+"""What the clocks of a zone show, and the instants when they do, a column of them at once."""
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.sql.typed.zones import at_clock, zone_info
 
-__all__ = ["instants_of"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["clocks_of", "instants_of"]
 
 _EPOCH: Final = pa.scalar(0, pa.timestamp("us"))
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
@@ -22,8 +25,6 @@ _LAST: Final = np.datetime64("9999-12-29", "us")
 
 def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     """Give the instants at which the clocks of a zone show these; see `at_clock`.
-
-    Each clock that is there is asked once: Arrow knows the rules of a zone for the years up to 2037 only.
 
     Args:
         clocks: ``timestamp[us]``.
@@ -40,9 +41,38 @@ def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     """
     if zone == "UTC":
         return pc.assume_timezone(clocks, zone)
-    asked = np.clip(clocks.fill_null(_EPOCH).to_numpy(zero_copy_only=False), _FIRST, _LAST)
-    shown, places = np.unique(asked, return_inverse=True)
     info = zone_info(zone)
-    distances = [(clock - at_clock(clock, info).replace(tzinfo=None)) // _MICROSECOND for clock in shown.tolist()]
-    taken = pa.array(np.array(distances, np.int64)[places], pa.duration("us"))
+    taken = _distances(clocks, lambda clock: clock - at_clock(clock, info).replace(tzinfo=None))
     return pc.assume_timezone(pc.subtract(clocks, taken), "UTC")
+
+
+def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
+    """Give what the clocks of a zone show at these instants.
+
+    Args:
+        instants: ``timestamp[us, UTC]``.
+        zone: the zone's canonical name.
+
+    Returns:
+        ``timestamp[us]``; NULL where there is no instant.
+
+    >>> instants = pa.array(["2024-10-27 01:30:00Z", None, "2050-06-30 22:00:00Z"]).cast(pa.timestamp("us", "UTC"))
+    >>> [str(clock) for clock in clocks_of(instants, "Europe/Berlin").to_pylist()]
+    ['2024-10-27 02:30:00', 'None', '2050-07-01 00:00:00']
+    """
+    read = instants.cast(pa.timestamp("us"))
+    if zone == "UTC":
+        return read
+    info = zone_info(zone)
+    return pc.add(read, _distances(read, lambda clock: info.utcoffset(info.fromutc(clock.replace(tzinfo=info)))))
+
+
+def _distances(times: pa.TimestampArray, distance: Callable[[dt.datetime], Any]) -> pa.DurationArray:
+    """Give a zone's distance from UTC at each of some times.
+
+    Each that is there is asked once: Arrow knows the rules of a zone for the years up to 2037 only.
+    """
+    asked = np.clip(times.fill_null(_EPOCH).to_numpy(zero_copy_only=False), _FIRST, _LAST)
+    shown, places = np.unique(asked, return_inverse=True)
+    found = [distance(time) // _MICROSECOND for time in shown.tolist()]
+    return pa.array(np.array(found, np.int64)[places], pa.duration("us"))
