@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -112,6 +112,10 @@ class Tables:
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """There are no procedures."""
+        return []
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """There are none of tables either."""
         return []
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:

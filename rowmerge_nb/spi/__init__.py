@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorPartitioningHandle as ConnectorPartitioningHandle
     from rowmerge_nb.spi.handles import ConnectorSession as ConnectorSession
     from rowmerge_nb.spi.handles import ConnectorSplit as ConnectorSplit
+    from rowmerge_nb.spi.handles import ConnectorTableExecuteHandle as ConnectorTableExecuteHandle
     from rowmerge_nb.spi.handles import ConnectorTableHandle as ConnectorTableHandle
     from rowmerge_nb.spi.handles import ConnectorTableVersion as ConnectorTableVersion
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as ConnectorTransactionHandle
@@ -71,6 +72,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import PagesSource as PagesSource
     from rowmerge_nb.spi.procedures import Procedure as Procedure
     from rowmerge_nb.spi.procedures import ProcedureArgument as ProcedureArgument
+    from rowmerge_nb.spi.procedures import TableExecution as TableExecution
+    from rowmerge_nb.spi.procedures import TableProcedure as TableProcedure
+    from rowmerge_nb.spi.procedures import TableProcedureArgument as TableProcedureArgument
     from rowmerge_nb.spi.types import Type as Type
     from rowmerge_nb.spi.types import from_arrow as from_arrow
     from rowmerge_nb.spi.types import parse_type as parse_type
@@ -99,6 +103,7 @@ _HOMES: Final = {
     "ConnectorSession": "handles",
     "ConnectorSplit": "handles",
     "ConnectorSplitManager": "page_source",
+    "ConnectorTableExecuteHandle": "handles",
     "ConnectorTableHandle": "handles",
     "ConnectorTableLayout": "layout",
     "ConnectorTableMetadata": "metadata",
@@ -120,6 +125,9 @@ _HOMES: Final = {
     "PointerType": "handles",
     "Procedure": "procedures",
     "ProcedureArgument": "procedures",
+    "TableExecution": "procedures",
+    "TableProcedure": "procedures",
+    "TableProcedureArgument": "procedures",
     "RenameColumn": "alterations",
     "RenameTable": "alterations",
     "RowChangeParadigm": "operations",

@@ -13,13 +13,14 @@ from rowmerge_nb.spi.handles import (
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
+    ConnectorTableExecuteHandle,
     ConnectorTableHandle,
     ConnectorTransactionHandle,
     SchemaTableName,
     own,
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "IcebergPartitioningHandle",
     "IcebergRowIdColumn",
     "IcebergSplit",
+    "IcebergTableExecuteHandle",
     "IcebergTableHandle",
     "IcebergTransactionHandle",
     "PartitionField",
@@ -134,6 +136,7 @@ class IcebergTableHandle(ConnectorTableHandle):
         shown: the properties as CREATE TABLE has them.
         pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
         added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` is that of the schema without them.
+        only: the data files that are read, where not all are.
     """
 
     name: SchemaTableName
@@ -151,6 +154,24 @@ class IcebergTableHandle(ConnectorTableHandle):
     shown: Mapping[str, Any]
     pinned: bool = False
     added: tuple[ColumnMetadata, ...] = ()
+    only: frozenset[str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
+    """What a procedure of a table is to do.
+
+    Args:
+        table_handle: the table.
+        procedure: the procedure's name.
+        arguments: the value of every argument.
+        constraint: what WHERE says of columns.
+    """
+
+    table_handle: IcebergTableHandle
+    procedure: str
+    arguments: Mapping[str, Any]
+    constraint: Constraint
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
@@ -17,15 +17,24 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergMergeTableHandle,
     IcebergPartitioningHandle,
     IcebergRowIdColumn,
+    IcebergTableExecuteHandle,
     IcebergTableHandle,
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
+from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.statistics import column_statistics
+from rowmerge_nb.connectors.iceberg.table_procedures import (
+    check_partitions,
+    check_retention,
+    check_rollback,
+    refuse_disabled,
+)
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
+from rowmerge_nb.connectors.iceberg.writer import target_bytes
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetProperties
@@ -41,6 +50,7 @@ from rowmerge_nb.spi.metadata import (
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.spi.procedures import TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -52,16 +62,19 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
         ConnectorSession,
+        ConnectorTableExecuteHandle,
         ConnectorTableHandle,
     )
+    from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "handle_of"]
+__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "Upkeep", "handle_of"]
 
 _VERSIONS = {1, 2, 3}
 
@@ -81,6 +94,7 @@ class Loaded:
         evolved: the schema that a statement gives it, where it adds columns.
         replacement: the transaction that makes it anew, of a table that takes the place of a former one.
         former: that one.
+        removed: the files that a compaction takes out.
     """
 
     table: Table
@@ -93,6 +107,7 @@ class Loaded:
     evolved: Schema | None = None
     replacement: Transaction | None = None
     former: Loaded | None = None
+    removed: Content = field(default_factory=Content)
 
     @property
     def is_made(self) -> bool:
@@ -143,6 +158,19 @@ class IcebergTransaction:
         return found
 
 
+@dataclass(frozen=True)
+class Upkeep:
+    """What procedures of tables need of the connector.
+
+    Args:
+        least: for so long files and snapshots are kept at least.
+        remove_orphans: removes the files of a table's folders that nobody knows and that are older than an age.
+    """
+
+    least: Retention
+    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], None]
+
+
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
     """Give what the engine gets of a table.
 
@@ -185,11 +213,13 @@ class IcebergMetadata(ConnectorMetadata):
     Args:
         tables: the catalog.
         transaction: the transaction.
+        upkeep: what procedures of tables need.
     """
 
-    def __init__(self, tables: Tables, transaction: IcebergTransaction) -> None:
+    def __init__(self, tables: Tables, transaction: IcebergTransaction, upkeep: Upkeep) -> None:
         self._tables = tables
         self._transaction = transaction
+        self._upkeep = upkeep
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -376,6 +406,78 @@ class IcebergMetadata(ConnectorMetadata):
         """Drop a schema with the commit."""
         self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
 
+    # -- procedures of tables -------------------------------------------------------------------------------------
+
+    def get_table_handle_for_execute(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        procedure: str,
+        arguments: Mapping[str, Any],
+        constraint: Constraint,
+    ) -> IcebergTableExecuteHandle:
+        """Check a procedure's arguments."""
+        handle = iceberg_table(table_handle)
+        refuse_disabled(procedure)
+        _check_writable(handle)
+        table = self._transaction.loaded(handle).table
+        if "retention_threshold" in arguments:
+            check_retention(procedure, arguments["retention_threshold"], self._upkeep.least)
+            if handle.properties.get("gc.enabled", "true").lower() == "false":
+                msg = f"Files of Iceberg table '{handle.name}' may be another table's: its property gc.enabled is false"
+                raise ConnectorError(msg, hint="Set that property to true, if no other table needs them.")
+        if procedure == "ROLLBACK_TO_SNAPSHOT":
+            check_rollback(table, handle, arguments["snapshot_id"])
+        check_partitions(handle, constraint, table)
+        return IcebergTableExecuteHandle(handle, procedure, arguments, constraint)
+
+    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
+        """Do with the commit what a procedure does that rewrites no rows."""
+        execute = own(execute_handle, IcebergTableExecuteHandle)
+        handle, arguments, ask = execute.table_handle, execute.arguments, self._transaction.ask
+        tables = self._tables
+        self._tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        match execute.procedure:
+            case "OPTIMIZE_MANIFESTS":
+                self._transaction.actions.append(lambda: tables.gather_manifests(handle, ask))
+            case "DROP_EXTENDED_STATS":
+                self._transaction.actions.append(lambda: tables.drop_statistics(handle, ask))
+            case "ROLLBACK_TO_SNAPSHOT":
+                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), ask))
+            case "EXPIRE_SNAPSHOTS":
+                before = dt.datetime.now(dt.UTC) - arguments["retention_threshold"].time
+                self._transaction.actions.append(lambda: tables.expire(handle, before, ask))
+            case "REMOVE_ORPHAN_FILES":
+                age = arguments["retention_threshold"].time
+                self._transaction.actions.append(lambda: self._upkeep.remove_orphans(handle, age))
+
+    def begin_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> TableExecution | None:
+        """Choose the files whose rows are written anew; None where that is worth while for none."""
+        execute = own(execute_handle, IcebergTableExecuteHandle)
+        handle = execute.table_handle
+        loaded = self._transaction.loaded(handle)
+        content = content_of(loaded.table, handle.snapshot)
+        chosen = content
+        if execute.constraint.domains:
+            filtered = expression_of(execute.constraint, loaded.table.schema())
+            chosen = content_of(loaded.table, handle.snapshot, filtered)
+        removed = rewritable(loaded.table, handle, content, chosen.paths, execute.arguments["file_size_threshold"])
+        if not removed.data:
+            return None
+        _, prefix = self._begin_write(session, handle)
+        loaded.read, loaded.removed = content, removed
+        source = replace(handle, only=frozenset(entry.data_file.file_path for entry in removed.data))
+        size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
+        return TableExecution(IcebergInsertTableHandle(handle, prefix), source, -(-size // target_bytes(handle.properties)))
+
+    def finish_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Take the files; the commit puts them in the place of those that were read."""
+        return self._finish(session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments)
+
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def begin_insert(
@@ -485,8 +587,17 @@ class IcebergMetadata(ConnectorMetadata):
 
         loaded = self._transaction.loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
-        serializable = level.lower() == "serializable"
-        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable, prefix=loaded.prefix)
+        # What compaction writes are the rows that it has read: others may come meanwhile.
+        serializable = level.lower() == "serializable" and not loaded.removed.data
+        return Change(
+            handle,
+            read=loaded.read,
+            deleted_from={entry.data_file.file_path for entry in loaded.removed.data},
+            removed=loaded.removed,
+            scans=tuple(loaded.scans),
+            serializable=serializable,
+            prefix=loaded.prefix,
+        )
 
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
@@ -510,7 +621,7 @@ class IcebergMetadata(ConnectorMetadata):
         if loaded.is_made:
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
-        if change.data or change.deletes or handle.added or loaded.is_made:
+        if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
         return ConnectorOutputMetadata(tuple(told))
 

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.iceberg.types import field_of
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile, ManifestEntry
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rows_of", "splits_of"]
+__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rewritable", "rows_of", "splits_of"]
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -255,6 +255,40 @@ def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[st
     if _format(file) not in known:
         msg = f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported"
         raise ConnectorError(msg, hint=_HINT)
+
+
+def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
+    """Give the files that compaction is worth while for, and the delete files that are of no use without them.
+
+    Of a partition those are the small files, if there are several, and all files that rows are deleted of, or that another partitioning placed.
+
+    Args:
+        table: the table.
+        handle: the table, as the statement sees it.
+        content: all of its files.
+        chosen: the paths of the data files that are asked for.
+        most_bytes: a larger file stays as it is, unless rows of it are deleted.
+    """
+    index = DeleteIndex(table, handle, content.deletes)
+    deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
+    groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
+    for entry in content.data:
+        file = entry.data_file
+        if file.file_path in chosen and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
+            _check_format(file, handle, ("PARQUET",))
+            groups[_partition_of(file)].append(entry)
+    # The rows of a file that another partitioning has placed go anywhere.
+    all_of_them = any(entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group)
+    data = [
+        entry
+        for group in groups.values()
+        for entry in group
+        if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
+    ]
+    gone = {entry.data_file.file_path for entry in data}
+    useless = set[str]().union(*(deleting[path] for path in gone))
+    useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in gone))
+    return Content(data, [entry for entry in content.deletes if entry.data_file.file_path in useless])
 
 
 # -- splits -----------------------------------------------------------------------------------------------------------

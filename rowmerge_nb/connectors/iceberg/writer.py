@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of"]
+__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of", "target_bytes"]
 
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -72,6 +72,11 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
     if level is not None and codec in {"zstd", "gzip", "brotli"}:
         chosen["compression_level"] = int(level)
     return chosen
+
+
+def target_bytes(properties: Mapping[str, str]) -> int:
+    """Give the size at which a table's data file is full."""
+    return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
@@ -197,7 +202,7 @@ class IcebergPageSink(ConnectorPageSink):
         self._table = table
         self._prefix = prefix
         self._schema = file_schema(table.fields)
-        self._target = int(table.properties.get("write.target-file-size-bytes", _FILE_BYTES))
+        self._target = target_bytes(table.properties)
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
         self._done: list[dict[str, Any]] = []
 

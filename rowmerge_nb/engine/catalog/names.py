@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorMetadata
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -330,6 +330,10 @@ class StatementTables:
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Give the procedures of a catalog."""
         return self._connectors[catalog].get_procedures()
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """Give the procedures of a catalog's tables."""
+        return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Give the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""

@@ -25,6 +25,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.defaults import default_text
+from rowmerge_nb.sql.analyzer.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes t
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER TABLE."""
     assert isinstance(statement, st.AlterTable)
+    if isinstance(statement.action, st.TableExecute):
+        return table_execute(context, statement, statement.action)
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
     if isinstance(statement.action, st.RenameTable):

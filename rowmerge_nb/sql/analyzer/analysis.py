@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
@@ -228,6 +229,9 @@ class Tables(Protocol):
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Give the procedures of a catalog."""
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """Give the procedures of a catalog's tables."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -599,6 +603,32 @@ class DefinitionAnalysis(Analysis):
     alteration: Alteration | None = None
     property_spans: Mapping[str, Span] = field(default_factory=dict)
     cascades: bool = False
+
+
+@dataclass(frozen=True)
+class TableExecuteAnalysis(Analysis):
+    """An ALTER TABLE EXECUTE.
+
+    Args:
+        target: the table.
+        procedure: its procedure.
+        arguments: the value of every argument.
+        constraint: what WHERE says of columns.
+        spark: Spark text of all of the table's rows, under its column names; read where the procedure rewrites them.
+        reads: what that reads.
+        size: tells how many rows these are.
+        where: where the condition stands.
+    """
+
+    target: TableBinding
+    procedure: TableProcedure
+    arguments: Mapping[str, Any]
+    constraint: Constraint
+    spark: str
+    reads: Reads
+    size: Size = field(default=unknown, compare=False)
+    where: Span | None = None
+    kind: str = "ALTER TABLE EXECUTE"
 
 
 @dataclass(frozen=True)

@@ -377,13 +377,14 @@ class DefinitionReader(MergeReader):
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
             self._alter_owner()
+        table = self.token.span
         self.take()
         if_exists = self._accept_if("EXISTS")
         named_if = self.token.word == "IF"
         name = self.table_name()
         if named_if:
             self.note("'EXISTS'")
-        return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+        return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
 
     def _alter_view(self) -> st.RenameView:
         start = self.index
@@ -416,7 +417,7 @@ class DefinitionReader(MergeReader):
         self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine", _NOBODY)
 
     def _alteration(
-        self,
+        self, *, if_exists: bool
     ) -> (
         st.AddColumn
         | st.DropColumn
@@ -427,12 +428,13 @@ class DefinitionReader(MergeReader):
         | st.SetDefault
         | st.DropDefault
         | st.SetProperties
+        | st.TableExecute
     ):
-        if self.at("EXECUTE"):
-            self._executed()
+        if not if_exists and self.at("EXECUTE"):
+            return self._executed()
         if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
             self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine", _NOBODY)
-        word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME", *(() if if_exists else ("SET",))).word
         if word == "SET":
             self.note("'AUTHORIZATION'")
             self.expect("PROPERTIES")
@@ -482,22 +484,18 @@ class DefinitionReader(MergeReader):
             name = self.identifier()
         return name
 
-    def _executed(self) -> NoReturn:
-        """Read a procedure of a table, which is refused."""
-        hint = "Leave it out. What there is to look after in a store, its procedures do: CALL catalog.system.name(...)."
-        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine", hint)
+    def _executed(self) -> st.TableExecute:
+        """Read a procedure of a table, its arguments, and which rows it is about."""
         self.take()
-        self.identifier()
+        name, arguments = self.identifier(), list[st.CallArgument]()
         if self.accept("(") and not self.accept(")"):
-            self._call_argument()
+            arguments.append(self._call_argument())
             self.restart()
             while self.accept(","):
-                self._call_argument()
+                arguments.append(self._call_argument())
                 self.restart()
             self.expect(")")
-        if self.accept("WHERE"):
-            self.expression()
-        self._refuse_read()
+        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
 
     def _added_column(self) -> st.AddColumn:
         if_not_exists = self._accept_if("NOT", "EXISTS")

@@ -449,8 +449,17 @@ class SetProperties:
 
 
 @dataclass(frozen=True)
+class TableExecute:
+    """``EXECUTE procedure(argument => value) WHERE condition`` of ALTER TABLE."""
+
+    procedure: Identifier
+    arguments: tuple[CallArgument, ...]
+    where: Expression | None
+
+
+@dataclass(frozen=True)
 class AlterTable(Statement):
-    """``ALTER TABLE [IF EXISTS] name action``."""
+    """``ALTER TABLE [IF EXISTS] name action``; ``word`` is where TABLE stands."""
 
     name: TableName
     if_exists: bool
@@ -464,7 +473,9 @@ class AlterTable(Statement):
         | SetDefault
         | DropDefault
         | SetProperties
+        | TableExecute
     )
+    word: Span
 
 
 @dataclass(frozen=True)
