@@ -14,14 +14,18 @@ from rowmerge_nb.lazy import at_first_use
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import AddColumn as AddColumn
+    from rowmerge_nb.spi.alterations import AddField as AddField
     from rowmerge_nb.spi.alterations import ColumnPosition as ColumnPosition
     from rowmerge_nb.spi.alterations import DropColumn as DropColumn
     from rowmerge_nb.spi.alterations import DropDefault as DropDefault
+    from rowmerge_nb.spi.alterations import DropField as DropField
     from rowmerge_nb.spi.alterations import DropNotNull as DropNotNull
     from rowmerge_nb.spi.alterations import RenameColumn as RenameColumn
+    from rowmerge_nb.spi.alterations import RenameField as RenameField
     from rowmerge_nb.spi.alterations import RenameTable as RenameTable
     from rowmerge_nb.spi.alterations import SetColumnType as SetColumnType
     from rowmerge_nb.spi.alterations import SetDefault as SetDefault
+    from rowmerge_nb.spi.alterations import SetFieldType as SetFieldType
     from rowmerge_nb.spi.alterations import SetProperties as SetProperties
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "AddColumn": "alterations",
+    "AddField": "alterations",
     "BucketFunction": "layout",
     "ColumnDomain": "page_source",
     "ColumnHandle": "handles",
@@ -112,6 +117,7 @@ _HOMES: Final = {
     "ConnectorViewDefinition": "metadata",
     "Constraint": "page_source",
     "DropColumn": "alterations",
+    "DropField": "alterations",
     "DropDefault": "alterations",
     "DropNotNull": "alterations",
     "Era": "operations",
@@ -129,11 +135,13 @@ _HOMES: Final = {
     "TableProcedure": "procedures",
     "TableProcedureArgument": "procedures",
     "RenameColumn": "alterations",
+    "RenameField": "alterations",
     "RenameTable": "alterations",
     "RowChangeParadigm": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
     "SetDefault": "alterations",
+    "SetFieldType": "alterations",
     "SetProperties": "alterations",
     "SystemTable": "metadata",
     "TableStatistics": "metadata",

@@ -257,6 +257,16 @@ class ConnectorMetadata(ABC):
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give the table's name, columns and properties."""
 
+    def get_hidden_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Give columns that can be read by their names and that ``*`` and DESCRIBE leave out, such as ``"$path"``; by default there are none.
+
+        In Trino they are the table's columns that are ``hidden``. It is asked for statements alone in which a name begins with ``$``,
+        before their splits; a constraint may be about them, too.
+        """
+        return ()
+
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the handles of the table's columns in table order; by default made from the metadata."""
         from rowmerge_nb.spi.handles import ColumnHandle
@@ -367,6 +377,9 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError NOT_SUPPORTED by default.
         """
         self._refuse("table procedures", "finish_table_execute")
+
+    alters_fields: ClassVar[bool] = False
+    """Whether ``alter_table`` takes the alterations of fields of rows: `AddField`, `DropField`, `RenameField` and `SetFieldType`."""
 
     evolves_tables: ClassVar[bool] = False
     """Whether a MERGE can add columns to a table along with its changes: then the next method is there."""

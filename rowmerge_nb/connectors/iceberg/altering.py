@@ -12,12 +12,16 @@ from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
 from rowmerge_nb.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
     AddColumn,
+    AddField,
     ColumnPosition,
     DropColumn,
+    DropField,
     DropNotNull,
     RenameColumn,
+    RenameField,
     SetColumnComment,
     SetColumnType,
+    SetFieldType,
     SetProperties,
     SetTableComment,
 )
@@ -27,9 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.table import Transaction
+    from pyiceberg.table.update.schema import UpdateSchema
+    from pyiceberg.types import IcebergType
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["stage_alteration", "stage_columns", "stage_drops"]
 
@@ -81,18 +88,67 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                 case RenameColumn(column=name, name=new):
                     update.rename_column((name,), new)
                 case SetColumnType(column=name, type=kind):
-                    update.update_column((name,), schema_of([ColumnMetadata(name, kind)]).fields[0].field_type)
+                    _change_type(update, transaction, (name,), _iceberg_type(kind))
+                case AddField(within=path, name=name, type=kind):
+                    update.add_column((*path, name), _iceberg_type(kind))
+                case DropField(path=path):
+                    _refuse_partitioned(handle, ".".join(path), transaction)
+                    update.delete_column(path)
+                case RenameField(path=path, name=new):
+                    update.rename_column(path, new)
+                case SetFieldType(path=path, type=kind):
+                    if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
+                        msg = "Iceberg doesn't support changing field type from non-primitive types"
+                        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER)
+                    update.update_column(path, _iceberg_type(kind))
                 case DropNotNull(column=name):
                     update.make_column_optional((name,))
                 case SetColumnComment(column=name, comment=comment):
                     # None would leave the old one.
                     update.update_column((name,), doc=comment or "")
     except (ValidationError, ValueError) as error:
-        if isinstance(alteration, SetColumnType):
-            msg = f"Failed to set column type: {error}"
+        if isinstance(alteration, SetColumnType | SetFieldType):
+            what = "column" if isinstance(alteration, SetColumnType) else "field"
+            msg = f"Failed to set {what} type: {error}"
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
         raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER) from error
+
+
+def _iceberg_type(kind: Type) -> IcebergType:
+    return schema_of([ColumnMetadata("x", kind)]).fields[0].field_type
+
+
+def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], wanted: IcebergType) -> None:
+    """Give a column another type: of a row the fields are changed, added, dropped and moved, as their names say.
+
+    Raises:
+        ValueError: for anything else but a wider type.
+    """
+    from pyiceberg.types import StructType
+
+    has = transaction.table_metadata.schema().find_type(".".join(path))
+    if not (isinstance(has, StructType) and isinstance(wanted, StructType)):
+        if has.is_primitive != wanted.is_primitive or (not has.is_primitive and str(has) != str(wanted)):
+            msg = f"Cannot change type from {has} to {wanted}"
+            raise ValueError(msg)
+        if has.is_primitive:
+            update.update_column(path, wanted)
+        return
+    there = {field.name for field in has.fields}
+    names = [field.name for field in wanted.fields]
+    for name in there.difference(names):
+        update.delete_column((*path, name))
+    for field in wanted.fields:
+        if field.name in there:
+            _change_type(update, transaction, (*path, field.name), field.field_type)
+        else:
+            update.add_column((*path, field.name), field.field_type)
+    for before, name in zip(["", *names], names, strict=False):
+        if before:
+            update.move_after((*path, name), (*path, before))
+        else:
+            update.move_first((*path, name))
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:

@@ -212,9 +212,11 @@ class IcebergConnector(Connector):
         # Row ids number all files of the snapshot, whether or not they are read.
         whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
         numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
-        if handle.only is not None:
-            content.data = [entry for entry in content.data if entry.data_file.file_path in handle.only]
-        return splits_of(loaded.table, handle, content, constraint, numbers)
+        paths = constraint.domains["$path"].values if "$path" in constraint.domains and loaded.shows_places else None
+        for kept in (handle.only, paths):
+            if kept is not None:
+                content.data = [entry for entry in content.data if entry.data_file.file_path in kept]
+        return splits_of(loaded.table, handle, content, constraint, numbers, places=loaded.shows_places)
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 

@@ -21,10 +21,11 @@ from rowmerge_nb.spi.handles import (
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
-from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
+from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
 
 __all__ = [
     "BUCKETS",
+    "HIDDEN",
     "PATH_ID",
     "POSITION_ID",
     "ROW_ID_TYPE",
@@ -32,6 +33,7 @@ __all__ = [
     "DeleteFile",
     "Field",
     "IcebergColumn",
+    "IcebergHiddenColumn",
     "IcebergInsertTableHandle",
     "IcebergMergeTableHandle",
     "IcebergPartitioningHandle",
@@ -89,6 +91,19 @@ class IcebergColumn(ColumnHandle):
 @dataclass(frozen=True)
 class IcebergRowIdColumn(ColumnHandle):
     """The row id: told by its class, since a table may have a column of any name."""
+
+
+@dataclass(frozen=True)
+class IcebergHiddenColumn(ColumnHandle):
+    """A column that tells where a row lies: told by its class too."""
+
+
+HIDDEN = (
+    IcebergHiddenColumn("$path", VARCHAR),
+    IcebergHiddenColumn("$partition", VARCHAR),
+    IcebergHiddenColumn("$file_modified_time", parse_type("timestamp(3) with time zone")),
+)
+"""The columns of every table that ``*`` leaves out: a row's file, its partition as a path, and when the file was written."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +275,7 @@ class IcebergSplit(ConnectorSplit):
         constants: values of partition columns, by field id, for files without them.
         domains: what columns must satisfy for a row group to matter, by field id.
         small: the whole table is so small that reading it where the statement is planned costs less than a task.
+        partition: the file's partition as a path, where the statement may ask for it.
     """
 
     path: str
@@ -270,6 +286,7 @@ class IcebergSplit(ConnectorSplit):
     constants: Mapping[int, Any] = field(default_factory=dict)
     domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
     small: bool = False
+    partition: str = ""
 
     @property
     def carries_rows(self) -> bool:

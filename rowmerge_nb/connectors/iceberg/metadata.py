@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
+    HIDDEN,
     ROW_ID_TYPE,
     IcebergColumn,
     IcebergInsertTableHandle,
@@ -95,6 +96,7 @@ class Loaded:
         replacement: the transaction that makes it anew, of a table that takes the place of a former one.
         former: that one.
         removed: the files that a compaction takes out.
+        shows_places: splits say which partition they are of.
     """
 
     table: Table
@@ -108,6 +110,7 @@ class Loaded:
     replacement: Transaction | None = None
     former: Loaded | None = None
     removed: Content = field(default_factory=Content)
+    shows_places: bool = False
 
     @property
     def is_made(self) -> bool:
@@ -226,6 +229,7 @@ class IcebergMetadata(ConnectorMetadata):
     keeps_versions = True
     stores_comments = True
     evolves_tables = True
+    alters_fields = True
     replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
@@ -298,6 +302,13 @@ class IcebergMetadata(ConnectorMetadata):
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the columns, each with its field."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
+
+    def get_hidden_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Give what tells where a row lies; splits say it from then on."""
+        self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
+        return HIDDEN
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""
@@ -459,11 +470,12 @@ class IcebergMetadata(ConnectorMetadata):
         handle = execute.table_handle
         loaded = self._transaction.loaded(handle)
         content = content_of(loaded.table, handle.snapshot)
-        chosen = content
-        if execute.constraint.domains:
-            filtered = expression_of(execute.constraint, loaded.table.schema())
-            chosen = content_of(loaded.table, handle.snapshot, filtered)
-        removed = rewritable(loaded.table, handle, content, chosen.paths, execute.arguments["file_size_threshold"])
+        domains, paths = execute.constraint.domains, content.paths
+        if domains:
+            paths = content_of(loaded.table, handle.snapshot, expression_of(execute.constraint, loaded.table.schema())).paths
+        if "$path" in domains and domains["$path"].values is not None:
+            paths = paths.intersection(domains["$path"].values)
+        removed = rewritable(loaded.table, handle, content, paths, execute.arguments["file_size_threshold"])
         if not removed.data:
             return None
         _, prefix = self._begin_write(session, handle)

@@ -295,7 +295,13 @@ def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chose
 
 
 def splits_of(
-    table: Table, handle: IcebergTableHandle, content: Content, constraint: Constraint, numbers: Mapping[str, int]
+    table: Table,
+    handle: IcebergTableHandle,
+    content: Content,
+    constraint: Constraint,
+    numbers: Mapping[str, int],
+    *,
+    places: bool = False,
 ) -> list[IcebergSplit]:
     """Cut files into splits.
 
@@ -305,6 +311,7 @@ def splits_of(
         content: the files to read.
         constraint: what rows must satisfy to matter.
         numbers: the numbers of data files in row ids.
+        places: they say which partition they are of.
     """
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
@@ -318,9 +325,19 @@ def splits_of(
         constants = {field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()}
         deletes = index.of(entry)
         number = numbers[file.file_path]
+        partition = _partition_path(table, file) if places else ""
         for start, end in _ranges(file):
-            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small))
+            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small, partition))
     return splits
+
+
+def _partition_path(table: Table, file: DataFile) -> str:
+    """Give the partition of a file as a path: by its own partitioning, whose columns may be gone by now."""
+    spec = table.metadata.specs()[file.spec_id]
+    sources = {part.source_id for part in spec.fields}
+    schemas = (table.schema(), *reversed(table.metadata.schemas))
+    schema = next((schema for schema in schemas if sources <= schema.field_ids), table.schema())
+    return spec.partition_to_path(file.partition, schema)
 
 
 def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:

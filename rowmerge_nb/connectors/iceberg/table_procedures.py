@@ -174,7 +174,9 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
         ConnectorError: NOT_SUPPORTED.
     """
     for name in constraint.domains:
-        number = next(field.id for field in handle.fields if field.name == name)
+        if name == "$path":
+            continue
+        number = next((field.id for field in handle.fields if field.name == name), None)
         for spec in table.metadata.specs().values():
             kinds = {str(part.transform) for part in spec.fields if part.source_id == number}
             if not kinds & {"identity", *_TEMPORAL}:

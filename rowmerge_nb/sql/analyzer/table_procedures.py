@@ -86,7 +86,7 @@ def _constraint(
             "NOT_SUPPORTED", f"WHERE not supported for procedure {procedure.name}", context.statement_span(), "Leave it out."
         )
     qualifier = tuple(part.value for part in statement.name.parts)
-    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
+    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.readable)
     analyzer = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True))
     condition = analyzer.condition(where, _WHERE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
