@@ -7,8 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, FORMAT_VERSION, ISOLATION, transforms_of, written_transform
+from rowmerge_nb.connectors.iceberg.definitions import (
+    COMMENT,
+    FORMAT_VERSION,
+    ISOLATION,
+    PROPERTIES,
+    transforms_of,
+    written_transform,
+)
+from rowmerge_nb.connectors.iceberg.replacing import order_updates
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys
 from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
     AddColumn,
@@ -67,11 +77,9 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                 msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties."
             ) from error
         return
-    if isinstance(alteration, AddColumn) and not alteration.column.nullable and handle.snapshot is not None:
-        msg = (
-            f"Column '{alteration.column.name}' cannot be NOT NULL: the rows that table '{handle.name}' has would have NULL in it"
-        )
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL.")
+    if isinstance(alteration, AddColumn) and not alteration.column.nullable:
+        msg = "This connector does not support adding not null columns"
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL: rows that are there have NULL in it.")
     try:
         with names_apart(), transaction.update_schema() as update:
             match alteration:
@@ -84,6 +92,7 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                         update.move_after((column.name,), (after,))
                 case DropColumn(column=name):
                     _refuse_partitioned(handle, name, transaction)
+                    _refuse_sorted(name, transaction)
                     update.delete_column((name,))
                 case RenameColumn(column=name, name=new):
                     update.rename_column((name,), new)
@@ -186,6 +195,15 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
             transaction.set_properties(dict.fromkeys(ISOLATION, str(level).lower()))
         else:
             transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
+    for name in PROPERTIES.keys() & properties.keys():
+        own, value = PROPERTIES[name], properties[name]
+        if value is not None:
+            transaction.set_properties({own: str(value).lower() if isinstance(value, bool) else str(value)})
+        elif own in transaction.table_metadata.properties:
+            transaction.remove_properties(own)
+    if "sorted_by" in properties:
+        order = order_of(parse_keys(listed_names(properties, "sorted_by")), transaction.table_metadata.schema())
+        transaction._apply(tuple(order_updates(transaction.table_metadata, order.fields)), ())  # noqa: SLF001
     if "partitioning" in properties:
         _set_partitioning(handle, properties, transaction)
 
@@ -213,6 +231,19 @@ def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any],
             if key not in there:
                 # The name is Iceberg's: that of a field which has gone may not be used again.
                 update.add_field(column, parse_transform(key[1]))
+
+
+def _refuse_sorted(name: str, transaction: Transaction) -> None:
+    """Refuse to drop a column by which rows are sorted."""
+    metadata = transaction.table_metadata
+    number = metadata.schema().find_field(name).field_id
+    order = next((one for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), None)
+    for part in () if order is None else order.fields:
+        if part.source_id == number:
+            way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
+            msg = f"Failed to drop column: Cannot find source column for sort field: {way}"
+            hint = "ALTER TABLE ... SET PROPERTIES sorted_by = DEFAULT before it."
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint)
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:

@@ -373,6 +373,7 @@ class Tables:
                 definition.schema,
                 location=location,
                 partition_spec=definition.spec,
+                sort_order=definition.order,
                 properties=dict(definition.properties),
             )
         return creation, folder

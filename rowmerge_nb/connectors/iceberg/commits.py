@@ -36,7 +36,7 @@ from pyiceberg.table.update.statistics import UpdateStatistics
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
@@ -83,7 +83,8 @@ class Change:
         data: data files to add.
         deletes: position delete files to add, one per data file.
         deleted_from: the data files that these delete rows of, or that are removed.
-        removed: files to take out: their rows are in the new ones.
+        removed: files to take out.
+        rewrites: their rows are in the new ones.
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
@@ -95,6 +96,7 @@ class Change:
     deletes: list[DataFile] = field(default_factory=list)
     deleted_from: set[str] = field(default_factory=set)
     removed: Content = field(default_factory=Content)
+    rewrites: bool = False
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
@@ -103,9 +105,9 @@ class Change:
     @property
     def operation(self) -> Operation:
         """What the snapshot's summary calls it."""
-        if self.removed.data:
+        if self.rewrites:
             return Operation.REPLACE
-        if not self.deletes:
+        if not (self.deletes or self.removed.data):
             return Operation.APPEND
         return Operation.OVERWRITE if self.data else Operation.DELETE
 
@@ -254,7 +256,8 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
             file = entry.data_file
             collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        return _summed(self._operation, {**collector.build(), **(snapshot_properties or {})}, parent)
+        told = {"changed-partition-count": "0", **collector.build(), **(snapshot_properties or {})}
+        return _summed(self._operation, told, parent)
 
     def _validate_concurrency(self) -> None:
         """Check the change against the table as it is now; pyiceberg asks before it tries a commit anew."""
@@ -491,7 +494,8 @@ def commit(
         check(change, transaction._table)  # noqa: SLF001
     if change.handle.added:
         landed = _add_columns(change.handle, transaction)
-    if change.data or change.deletes or change.removed.data:
+    # A table begins with a snapshot, as in Trino: it has a history from then on.
+    if change.data or change.deletes or change.removed.data or is_new:
         producer = RowDelta(change, transaction, properties)
         _stage(producer)
         landed = _holds(producer)
@@ -559,8 +563,9 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     """Give all of a table that ALTER TABLE and COMMENT change."""
-    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION)]
-    return metadata.schema(), metadata.spec().fields, metadata.format_version, set_here
+    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
+    order = next((one.fields for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), ())
+    return metadata.schema(), metadata.spec().fields, metadata.format_version, order, set_here
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:

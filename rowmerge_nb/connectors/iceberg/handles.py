@@ -152,6 +152,7 @@ class IcebergTableHandle(ConnectorTableHandle):
         pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
         added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` is that of the schema without them.
         only: the data files that are read, where not all are.
+        sorted_by: by which columns the rows of a file are sorted, each with whether greater values come first, and whether NULL does.
     """
 
     name: SchemaTableName
@@ -170,6 +171,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     pinned: bool = False
     added: tuple[ColumnMetadata, ...] = ()
     only: frozenset[str] | None = field(default=None, repr=False)
+    sorted_by: tuple[tuple[int, bool, bool], ...] = ()
 
 
 @dataclass(frozen=True)
