@@ -12,6 +12,7 @@ from rowmerge_nb.connectors.iceberg.definitions import (
     FORMAT_VERSION,
     ISOLATION,
     PROPERTIES,
+    RETRIES,
     transforms_of,
     written_transform,
 )
@@ -197,6 +198,7 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
             transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
     for name in PROPERTIES.keys() & properties.keys():
         own, value = PROPERTIES[name], properties[name]
+        value = RETRIES if value is None and name == "max_commit_retry" else value
         if value is not None:
             transaction.set_properties({own: str(value).lower() if isinstance(value, bool) else str(value)})
         elif own in transaction.table_metadata.properties:

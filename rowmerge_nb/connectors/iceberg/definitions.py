@@ -27,6 +27,7 @@ __all__ = [
     "FORMAT_VERSION",
     "ISOLATION",
     "PROPERTIES",
+    "RETRIES",
     "TABLE_PROPERTIES",
     "Definition",
     "check_changes",
@@ -76,6 +77,12 @@ PROPERTIES: Final = {
 }
 """Properties that are one of Iceberg's own."""
 
+RETRIES: Final = 4
+"""How often a commit is tried again if nothing else is said."""
+
+_BY_ITSELF: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.default": "PARQUET"}
+"""What Trino writes into the properties of every table that it makes."""
+
 _REFUSED: Final = {
     "parquet_bloom_filter_columns": "Bloom filters are not written: not every Arrow that this works with has them",
     "orc_bloom_filter_columns": "ORC is not written",
@@ -103,7 +110,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         msg = "Data location can only be set when object store layout is enabled"
         raise AnalysisError(msg, code=_INVALID, properties=("data_location",), hint="Add object_store_layout_enabled = true.")
     version = given.get("format_version", FORMAT_VERSION)
-    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd"}
+    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_BY_ITSELF}
     if "isolation_level" in given:
         properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
     if metadata.comment is not None:
@@ -262,13 +269,13 @@ def shown_properties(table: Table) -> dict[str, Any]:
     level = next((properties[name] for name in ISOLATION if name in properties), None)
     retries = properties.get(PROPERTIES["max_commit_retry"])
     return {
+        "data_location": properties.get(PROPERTIES["data_location"]),
         "format": "PARQUET",
         "format_version": table.format_version,
         "location": table.location(),
-        "partitioning": tuple(parts),
-        "sorted_by": tuple(map(str, shown_keys(table))),
         "max_commit_retry": None if retries is None else int(retries),
         "object_store_layout_enabled": properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None,
-        "data_location": properties.get(PROPERTIES["data_location"]),
+        "partitioning": tuple(parts),
+        "sorted_by": tuple(map(str, shown_keys(table))),
         "isolation_level": level,
     }

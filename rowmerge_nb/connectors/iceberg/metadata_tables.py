@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.connectors.iceberg.planning import content_of
+from rowmerge_nb.connectors.iceberg.sorting import shown_keys
 from rowmerge_nb.connectors.iceberg.types import field_of, fields_of
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
 from rowmerge_nb.spi.types import DATE, parse_type, row_of
@@ -149,6 +150,8 @@ def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         "location": table.location(),
         "format-version": str(table.format_version),
     }
+    if keys := shown_keys(table):
+        told["sort-order"] = ", ".join(map(str, keys))
     return _columns("key varchar, value varchar"), iter({**told, **table.properties}.items())
 
 

@@ -62,6 +62,7 @@ class TableExecuteRun(StatementRun):
         session, log = self.transaction.session, self.transaction.log
         execution = log.call("begin_table_execute", lambda: metadata.begin_table_execute(session, execute))
         if execution is None:
+            self.skipped = True
             return None
         self.transaction.insert_handle = log.handle = execution.insert_handle
         source = replace(target, handle=execution.source)

@@ -52,7 +52,7 @@ def test_the_rows_of_every_file_are_sorted_by_what_the_table_says_at_the_time(la
         lake.run("ALTER TABLE t DROP COLUMN n")
     lake.run("ALTER TABLE t SET PROPERTIES sorted_by = DEFAULT, max_commit_retry = DEFAULT")
     assert "sorted_by" not in shown(lake, "t")
-    assert "max_commit_retry" not in shown(lake, "t")
+    assert "max_commit_retry = 4" in shown(lake, "t")
 
 
 def test_files_lie_where_the_layout_of_object_stores_puts_them(lake: Engine, tmp_path: Path) -> None:
@@ -60,7 +60,8 @@ def test_files_lie_where_the_layout_of_object_stores_puts_them(lake: Engine, tmp
     lake.run("INSERT INTO o VALUES 1")
     [written] = tmp_path.rglob("*.parquet")
     assert len(written.relative_to(tmp_path).parts) > 1
-    assert f"object_store_layout_enabled = true,\n   data_location = '{tmp_path}'" in shown(lake, "o")
+    assert f"WITH (\n   data_location = '{tmp_path}',\n   format = " in shown(lake, "o")
+    assert "\n   object_store_layout_enabled = true\n" in shown(lake, "o")
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ def test_a_table_is_shown_with_the_properties_that_make_it(tmp_path: Path) -> No
     statement = Statement(store)
     shown = statement.metadata.get_table_metadata(statement.session, statement.handle).properties
     assert {name: value for name, value in shown.items() if value not in {None, ()}} == {
-        "format": "PARQUET", "format_version": 2, "location": place, "partitioning": ("p", "truncate(v, 2)"), "isolation_level": "snapshot",
+        "format": "PARQUET", "format_version": 2, "location": place, "max_commit_retry": 4, "partitioning": ("p", "truncate(v, 2)"), "isolation_level": "snapshot",
     }  # fmt: skip
     insert(store, rows(1))
     assert (tmp_path / "elsewhere" / "data" / "p=x" / "v_trunc=a").is_dir()
