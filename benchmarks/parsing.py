@@ -18,8 +18,8 @@ from rowmerge_nb.sql.parser.statements import parse, split_statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -90,6 +90,10 @@ class Tables:
         """Tell whether comments are kept, as in memory."""
         return True
 
+    def alters_fields(self, catalog: str) -> bool:
+        """They stay as they are."""
+        return False
+
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns, as in memory."""
         return True
@@ -113,6 +117,14 @@ class Tables:
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """There are no procedures."""
         return []
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """There are none of tables either."""
+        return []
+
+    def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
+        """There are no hidden columns."""
+        return ()
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name."""

@@ -22,7 +22,9 @@ DELAY: Final = 2.0
 """So many seconds a call is delayed where no number is given."""
 LONGEST: Final = 3600.0
 GRAMMAR: Final = "STEP[:CALL][:before|after][:raise|kill|delay|delay=SECONDS|twice]"
-_UNCOUNTED: Final = frozenset({"close", "get_procedures", "get_table_properties", "orphans", "remove_orphans"})
+_UNCOUNTED: Final = frozenset(
+    {"close", "get_procedures", "get_table_procedures", "get_table_properties", "orphans", "remove_orphans"}
+)
 """Methods of a connector that no statement's work depends on; `FaultyConnector` passes them through."""
 
 

@@ -227,12 +227,13 @@ class RowChangePlanner:
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
         """Scan all columns of the target, and its row id; rows for which a condition is not true may be left out."""
-        names = {field.symbol: column.name for field, column in zip(self.fields, self.columns, strict=True)}
+        fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
+        names = {field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)}
         return TableScan(
             id=next(self.ids),
-            outputs=(*(Symbol(field.symbol, field.type) for field in self.fields), self.row_id),
-            table=self.analysis.target,
-            columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
+            outputs=(*(Symbol(field.symbol, field.type) for field in fields), self.row_id),
+            table=target,
+            columns=(*target.readable, self.facts.row_id),
             row_id=self.row_id,
             alias=self.analysis.target_alias,
             constraint=constraint_of(condition.tree if condition is not None else None, names),
@@ -392,12 +393,11 @@ class _MergePlanner(RowChangePlanner):
         source = self.analysis.source
         symbols = tuple(Symbol(field.symbol, field.type) for field in source.fields)
         if source.binding is not None:
-            columns = tuple(ColumnHandle(column.name, column.type) for column in source.binding.columns)
             return TableScan(
                 id=next(self.ids),
                 outputs=symbols,
                 table=source.binding,
-                columns=columns,
+                columns=source.binding.readable,
                 alias=source.alias or "",
             )
         return Source(

@@ -14,14 +14,18 @@ from rowmerge_nb.lazy import at_first_use
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import AddColumn as AddColumn
+    from rowmerge_nb.spi.alterations import AddField as AddField
     from rowmerge_nb.spi.alterations import ColumnPosition as ColumnPosition
     from rowmerge_nb.spi.alterations import DropColumn as DropColumn
     from rowmerge_nb.spi.alterations import DropDefault as DropDefault
+    from rowmerge_nb.spi.alterations import DropField as DropField
     from rowmerge_nb.spi.alterations import DropNotNull as DropNotNull
     from rowmerge_nb.spi.alterations import RenameColumn as RenameColumn
+    from rowmerge_nb.spi.alterations import RenameField as RenameField
     from rowmerge_nb.spi.alterations import RenameTable as RenameTable
     from rowmerge_nb.spi.alterations import SetColumnType as SetColumnType
     from rowmerge_nb.spi.alterations import SetDefault as SetDefault
+    from rowmerge_nb.spi.alterations import SetFieldType as SetFieldType
     from rowmerge_nb.spi.alterations import SetProperties as SetProperties
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorPartitioningHandle as ConnectorPartitioningHandle
     from rowmerge_nb.spi.handles import ConnectorSession as ConnectorSession
     from rowmerge_nb.spi.handles import ConnectorSplit as ConnectorSplit
+    from rowmerge_nb.spi.handles import ConnectorTableExecuteHandle as ConnectorTableExecuteHandle
     from rowmerge_nb.spi.handles import ConnectorTableHandle as ConnectorTableHandle
     from rowmerge_nb.spi.handles import ConnectorTableVersion as ConnectorTableVersion
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as ConnectorTransactionHandle
@@ -71,6 +76,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import PagesSource as PagesSource
     from rowmerge_nb.spi.procedures import Procedure as Procedure
     from rowmerge_nb.spi.procedures import ProcedureArgument as ProcedureArgument
+    from rowmerge_nb.spi.procedures import TableExecution as TableExecution
+    from rowmerge_nb.spi.procedures import TableProcedure as TableProcedure
+    from rowmerge_nb.spi.procedures import TableProcedureArgument as TableProcedureArgument
     from rowmerge_nb.spi.types import Type as Type
     from rowmerge_nb.spi.types import from_arrow as from_arrow
     from rowmerge_nb.spi.types import parse_type as parse_type
@@ -79,6 +87,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "AddColumn": "alterations",
+    "AddField": "alterations",
     "BucketFunction": "layout",
     "ColumnDomain": "page_source",
     "ColumnHandle": "handles",
@@ -99,6 +108,7 @@ _HOMES: Final = {
     "ConnectorSession": "handles",
     "ConnectorSplit": "handles",
     "ConnectorSplitManager": "page_source",
+    "ConnectorTableExecuteHandle": "handles",
     "ConnectorTableHandle": "handles",
     "ConnectorTableLayout": "layout",
     "ConnectorTableMetadata": "metadata",
@@ -107,6 +117,7 @@ _HOMES: Final = {
     "ConnectorViewDefinition": "metadata",
     "Constraint": "page_source",
     "DropColumn": "alterations",
+    "DropField": "alterations",
     "DropDefault": "alterations",
     "DropNotNull": "alterations",
     "Era": "operations",
@@ -120,12 +131,17 @@ _HOMES: Final = {
     "PointerType": "handles",
     "Procedure": "procedures",
     "ProcedureArgument": "procedures",
+    "TableExecution": "procedures",
+    "TableProcedure": "procedures",
+    "TableProcedureArgument": "procedures",
     "RenameColumn": "alterations",
+    "RenameField": "alterations",
     "RenameTable": "alterations",
     "RowChangeParadigm": "operations",
     "SchemaTableName": "handles",
     "SetColumnType": "alterations",
     "SetDefault": "alterations",
+    "SetFieldType": "alterations",
     "SetProperties": "alterations",
     "SystemTable": "metadata",
     "TableStatistics": "metadata",

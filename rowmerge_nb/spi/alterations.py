@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddColumn",
+    "AddField",
     "Alteration",
     "ColumnPosition",
     "DropColumn",
     "DropDefault",
+    "DropField",
     "DropNotNull",
     "RenameColumn",
+    "RenameField",
     "RenameTable",
     "SetColumnComment",
     "SetColumnType",
     "SetDefault",
+    "SetFieldType",
     "SetProperties",
     "SetTableComment",
 ]
@@ -73,6 +77,44 @@ class SetColumnType:
     """``ALTER COLUMN ... SET DATA TYPE``: its values stay what they are, as far as the store can say them in the other type."""
 
     column: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class AddField:
+    """``ADD COLUMN r.f``: a field more behind those of a row; existing rows have NULL in it.
+
+    Args:
+        within: the column, and the way from it to the row: names of fields, ``element`` of arrays.
+        name: the field's name.
+        type: its type.
+    """
+
+    within: tuple[str, ...]
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class DropField:
+    """``DROP COLUMN r.f``: the column, and the way from it to the field, which is not its row's only one."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RenameField:
+    """``RENAME COLUMN r.f TO g``: the column, and the way from it to the field; its values stay."""
+
+    path: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class SetFieldType:
+    """``ALTER COLUMN r.f SET DATA TYPE``: the column, and the way from it to the field, by ``element``, ``key`` and ``value`` too."""
+
+    path: tuple[str, ...]
     type: Type
 
 
@@ -138,5 +180,5 @@ class SetColumnComment:
 
 Alteration: TypeAlias = (
     "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | SetDefault | DropDefault | RenameTable"
-    " | SetProperties | SetTableComment | SetColumnComment"
+    " | SetProperties | SetTableComment | SetColumnComment | AddField | DropField | RenameField | SetFieldType"
 )

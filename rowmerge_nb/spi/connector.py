@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
 __all__ = ["Connector", "Orphan"]
 
@@ -95,6 +95,10 @@ class Connector(ABC):
 
     def get_procedures(self) -> Sequence[Procedure]:
         """Give the procedures that ``CALL`` runs; by default there are none."""
+        return ()
+
+    def get_table_procedures(self) -> Sequence[TableProcedure]:
+        """Give the procedures that ``ALTER TABLE ... EXECUTE`` runs; by default there are none."""
         return ()
 
     @property

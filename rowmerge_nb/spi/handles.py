@@ -27,6 +27,7 @@ __all__ = [
     "ConnectorPartitioningHandle",
     "ConnectorSession",
     "ConnectorSplit",
+    "ConnectorTableExecuteHandle",
     "ConnectorTableHandle",
     "ConnectorTableVersion",
     "ConnectorTransactionHandle",
@@ -192,6 +193,10 @@ class ConnectorTransactionHandle:
 
 class ConnectorInsertTableHandle:
     """A table that rows are being inserted into (``begin_insert``)."""
+
+
+class ConnectorTableExecuteHandle:
+    """What a procedure of a table is to do; opaque to the engine."""
 
 
 class ConnectorPartitioningHandle:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
         ConnectorSession,
+        ConnectorTableExecuteHandle,
         ConnectorTableHandle,
         ConnectorTableVersion,
         SchemaTableName,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.output import ConnectorOutputMetadata
+    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.procedures import TableExecution
     from rowmerge_nb.spi.types import Type
 
 __all__ = [
@@ -254,6 +257,16 @@ class ConnectorMetadata(ABC):
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give the table's name, columns and properties."""
 
+    def get_hidden_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Give columns that can be read by their names and that ``*`` and DESCRIBE leave out, such as ``"$path"``; by default there are none.
+
+        In Trino they are the table's columns that are ``hidden``. It is asked for statements alone in which a name begins with ``$``,
+        before their splits; a constraint may be about them, too.
+        """
+        return ()
+
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the handles of the table's columns in table order; by default made from the metadata."""
         from rowmerge_nb.spi.handles import ColumnHandle
@@ -320,6 +333,53 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError NOT_SUPPORTED by default, and for what this store cannot do.
         """
         self._refuse("altering tables", "alter_table")
+
+    def get_table_handle_for_execute(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        procedure: str,
+        arguments: Mapping[str, Any],
+        constraint: Constraint,
+    ) -> ConnectorTableExecuteHandle:
+        """Check what ``ALTER TABLE ... EXECUTE`` asks for, and give what the next calls get; nothing is done yet.
+
+        Args:
+            session: the session.
+            table_handle: the table.
+            procedure: the name of one of the connector's ``get_table_procedures``.
+            arguments: the value of every argument.
+            constraint: what WHERE says of columns; a file or partition that it is true for in part only may be rewritten as a whole.
+
+        Raises ConnectorError NOT_SUPPORTED by default, and for a constraint that does not go along files; INVALID_PROCEDURE_ARGUMENT is
+        the code of values that make no sense.
+        """
+        self._refuse("table procedures", "get_table_handle_for_execute")
+
+    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
+        """Do what a procedure does that rewrites no rows; it is visible with the commit. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("table procedures", "execute_table_execute")
+
+    def begin_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> TableExecution | None:
+        """Begin a procedure that rewrites rows: say what is read and where it goes; None where there is nothing to be done.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("table procedures", "begin_table_execute")
+
+    def finish_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata | None:
+        """Put what was written in the place of what was read; a commit that took or deleted some of that meanwhile is a TRANSACTION_CONFLICT.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("table procedures", "finish_table_execute")
+
+    alters_fields: ClassVar[bool] = False
+    """Whether ``alter_table`` takes the alterations of fields of rows: `AddField`, `DropField`, `RenameField` and `SetFieldType`."""
 
     evolves_tables: ClassVar[bool] = False
     """Whether a MERGE can add columns to a table along with its changes: then the next method is there."""

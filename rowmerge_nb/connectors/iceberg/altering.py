@@ -7,17 +7,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, FORMAT_VERSION, ISOLATION, transforms_of, written_transform
+from rowmerge_nb.connectors.iceberg.definitions import (
+    COMMENT,
+    FORMAT_VERSION,
+    ISOLATION,
+    PROPERTIES,
+    RETRIES,
+    transforms_of,
+    written_transform,
+)
+from rowmerge_nb.connectors.iceberg.replacing import order_updates
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys
 from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
+from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
     AddColumn,
+    AddField,
     ColumnPosition,
     DropColumn,
+    DropField,
     DropNotNull,
     RenameColumn,
+    RenameField,
     SetColumnComment,
     SetColumnType,
+    SetFieldType,
     SetProperties,
     SetTableComment,
 )
@@ -27,9 +42,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.table import Transaction
+    from pyiceberg.table.update.schema import UpdateSchema
+    from pyiceberg.types import IcebergType
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["stage_alteration", "stage_columns", "stage_drops"]
 
@@ -60,11 +78,9 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                 msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties."
             ) from error
         return
-    if isinstance(alteration, AddColumn) and not alteration.column.nullable and handle.snapshot is not None:
-        msg = (
-            f"Column '{alteration.column.name}' cannot be NOT NULL: the rows that table '{handle.name}' has would have NULL in it"
-        )
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL.")
+    if isinstance(alteration, AddColumn) and not alteration.column.nullable:
+        msg = "This connector does not support adding not null columns"
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL: rows that are there have NULL in it.")
     try:
         with names_apart(), transaction.update_schema() as update:
             match alteration:
@@ -77,22 +93,72 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                         update.move_after((column.name,), (after,))
                 case DropColumn(column=name):
                     _refuse_partitioned(handle, name, transaction)
+                    _refuse_sorted(name, transaction)
                     update.delete_column((name,))
                 case RenameColumn(column=name, name=new):
                     update.rename_column((name,), new)
                 case SetColumnType(column=name, type=kind):
-                    update.update_column((name,), schema_of([ColumnMetadata(name, kind)]).fields[0].field_type)
+                    _change_type(update, transaction, (name,), _iceberg_type(kind))
+                case AddField(within=path, name=name, type=kind):
+                    update.add_column((*path, name), _iceberg_type(kind))
+                case DropField(path=path):
+                    _refuse_partitioned(handle, ".".join(path), transaction)
+                    update.delete_column(path)
+                case RenameField(path=path, name=new):
+                    update.rename_column(path, new)
+                case SetFieldType(path=path, type=kind):
+                    if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
+                        msg = "Iceberg doesn't support changing field type from non-primitive types"
+                        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER)
+                    update.update_column(path, _iceberg_type(kind))
                 case DropNotNull(column=name):
                     update.make_column_optional((name,))
                 case SetColumnComment(column=name, comment=comment):
                     # None would leave the old one.
                     update.update_column((name,), doc=comment or "")
     except (ValidationError, ValueError) as error:
-        if isinstance(alteration, SetColumnType):
-            msg = f"Failed to set column type: {error}"
+        if isinstance(alteration, SetColumnType | SetFieldType):
+            what = "column" if isinstance(alteration, SetColumnType) else "field"
+            msg = f"Failed to set {what} type: {error}"
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
         msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
         raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER) from error
+
+
+def _iceberg_type(kind: Type) -> IcebergType:
+    return schema_of([ColumnMetadata("x", kind)]).fields[0].field_type
+
+
+def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], wanted: IcebergType) -> None:
+    """Give a column another type: of a row the fields are changed, added, dropped and moved, as their names say.
+
+    Raises:
+        ValueError: for anything else but a wider type.
+    """
+    from pyiceberg.types import StructType
+
+    has = transaction.table_metadata.schema().find_type(".".join(path))
+    if not (isinstance(has, StructType) and isinstance(wanted, StructType)):
+        if has.is_primitive != wanted.is_primitive or (not has.is_primitive and str(has) != str(wanted)):
+            msg = f"Cannot change type from {has} to {wanted}"
+            raise ValueError(msg)
+        if has.is_primitive:
+            update.update_column(path, wanted)
+        return
+    there = {field.name for field in has.fields}
+    names = [field.name for field in wanted.fields]
+    for name in there.difference(names):
+        update.delete_column((*path, name))
+    for field in wanted.fields:
+        if field.name in there:
+            _change_type(update, transaction, (*path, field.name), field.field_type)
+        else:
+            update.add_column((*path, field.name), field.field_type)
+    for before, name in zip(["", *names], names, strict=False):
+        if before:
+            update.move_after((*path, name), (*path, before))
+        else:
+            update.move_first((*path, name))
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
@@ -130,6 +196,16 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
             transaction.set_properties(dict.fromkeys(ISOLATION, str(level).lower()))
         else:
             transaction.remove_properties(*(name for name in ISOLATION if name in transaction.table_metadata.properties))
+    for name in PROPERTIES.keys() & properties.keys():
+        own, value = PROPERTIES[name], properties[name]
+        value = RETRIES if value is None and name == "max_commit_retry" else value
+        if value is not None:
+            transaction.set_properties({own: str(value).lower() if isinstance(value, bool) else str(value)})
+        elif own in transaction.table_metadata.properties:
+            transaction.remove_properties(own)
+    if "sorted_by" in properties:
+        order = order_of(parse_keys(listed_names(properties, "sorted_by")), transaction.table_metadata.schema())
+        transaction._apply(tuple(order_updates(transaction.table_metadata, order.fields)), ())  # noqa: SLF001
     if "partitioning" in properties:
         _set_partitioning(handle, properties, transaction)
 
@@ -157,6 +233,19 @@ def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any],
             if key not in there:
                 # The name is Iceberg's: that of a field which has gone may not be used again.
                 update.add_field(column, parse_transform(key[1]))
+
+
+def _refuse_sorted(name: str, transaction: Transaction) -> None:
+    """Refuse to drop a column by which rows are sorted."""
+    metadata = transaction.table_metadata
+    number = metadata.schema().find_field(name).field_id
+    order = next((one for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), None)
+    for part in () if order is None else order.fields:
+        if part.source_id == number:
+            way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
+            msg = f"Failed to drop column: Cannot find source column for sort field: {way}"
+            hint = "ALTER TABLE ... SET PROPERTIES sorted_by = DEFAULT before it."
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint)
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
-from rowmerge_nb.connectors.iceberg.housekeeping import files_below, has_files, known_files, remove_folder
+from rowmerge_nb.connectors.iceberg.housekeeping import (
+    expired_files,
+    files_below,
+    has_files,
+    known_files,
+    remove_folder,
+    remove_location,
+)
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -20,6 +27,7 @@ from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
@@ -365,6 +373,7 @@ class Tables:
                 definition.schema,
                 location=location,
                 partition_spec=definition.spec,
+                sort_order=definition.order,
                 properties=dict(definition.properties),
             )
         return creation, folder
@@ -473,6 +482,39 @@ class Tables:
 
         table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
+
+    def gather_manifests(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+        """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
+        from rowmerge_nb.connectors.iceberg.commits import gather_manifests
+
+        table = self._changed(handle)
+        snapshot = table.current_snapshot()
+        manifests = [] if snapshot is None else snapshot.manifests(table.io)
+        return gather_manifests(handle, table.transaction(), asking) if len(manifests) > 1 else None
+
+    def expire(self, handle: IcebergTableHandle, before: dt.datetime, asking: Callable[[], None]) -> None:
+        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had."""
+        from rowmerge_nb.connectors.iceberg.commits import expire
+        from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
+
+        table = self._changed(handle)
+        expired = expired_snapshots(table.metadata, before)
+        if not expired:
+            return
+        files = expired_files(table, expired)
+        expire(handle, expired, table.transaction(), asking)
+        for file in files:
+            # They are nobody's by now, and nothing may fail any more: what stays is found among the orphans.
+            with suppress(Exception):
+                remove_location(table.io, file)
+
+    def drop_statistics(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> None:
+        """Take a table's statistics files out."""
+        from rowmerge_nb.connectors.iceberg.commits import drop_statistics
+
+        table = self._changed(handle)
+        if table.metadata.statistics:
+            drop_statistics(handle, table.transaction(), asking)
 
     def alter(self, handle: IcebergTableHandle, alteration: Alteration, asking: Callable[[], None]) -> None:
         """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""

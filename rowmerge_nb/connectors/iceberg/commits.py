@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
@@ -24,11 +25,18 @@ from pyiceberg.manifest import (
     write_manifest,
 )
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
-from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+from pyiceberg.table.update.snapshot import (
+    ExpireSnapshots,
+    ManageSnapshots,
+    _FastAppendFiles,
+    _MergeAppendFiles,
+    _SnapshotProducer,
+)
+from pyiceberg.table.update.statistics import UpdateStatistics
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION
+from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
@@ -37,18 +45,33 @@ from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Change", "RowDelta", "Truncation", "alter", "check", "commit", "conflict", "replace", "restore", "truncate"]
+__all__ = [
+    "Change",
+    "RowDelta",
+    "Truncation",
+    "alter",
+    "check",
+    "commit",
+    "conflict",
+    "drop_statistics",
+    "expire",
+    "gather_manifests",
+    "replace",
+    "restore",
+    "truncate",
+]
 
 
 @dataclass
@@ -59,7 +82,9 @@ class Change:
         handle: the table, as the statement has seen it.
         data: data files to add.
         deletes: position delete files to add, one per data file.
-        deleted_from: the data files that these delete rows of.
+        deleted_from: the data files that these delete rows of, or that are removed.
+        removed: files to take out.
+        rewrites: their rows are in the new ones.
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
@@ -70,6 +95,8 @@ class Change:
     data: list[DataFile] = field(default_factory=list)
     deletes: list[DataFile] = field(default_factory=list)
     deleted_from: set[str] = field(default_factory=set)
+    removed: Content = field(default_factory=Content)
+    rewrites: bool = False
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
@@ -78,7 +105,9 @@ class Change:
     @property
     def operation(self) -> Operation:
         """What the snapshot's summary calls it."""
-        if not self.deletes:
+        if self.rewrites:
+            return Operation.REPLACE
+        if not (self.deletes or self.removed.data):
             return Operation.APPEND
         return Operation.OVERWRITE if self.data else Operation.DELETE
 
@@ -87,6 +116,17 @@ def conflict(name: object, what: str) -> NoReturn:
     """Refuse a commit because of another one."""
     msg = f"Iceberg table '{name}' was changed while the statement ran: {what}"
     raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
+
+
+def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
+    """Give an entry as it stands in a later manifest, where the snapshot is named that has taken its file out; None for a file that stays."""
+    return ManifestEntry.from_args(
+        status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
+        snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )
 
 
 class _AnySchema(_SnapshotProducer[Any]):
@@ -103,6 +143,18 @@ class _AnySchema(_SnapshotProducer[Any]):
             avro_compression=self._compression,
         )
 
+    def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
+        """Give a writer of a manifest whose files delete rows."""
+        return _DeleteManifestWriter(
+            self.spec(spec_id), self._schema_of(spec_id), self.new_manifest_output(), self.snapshot_id, self._compression
+        )
+
+    def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
+        """Give a writer of a manifest of the same kind and partitioning."""
+        number = manifest.partition_spec_id
+        deletes = manifest.content == ManifestContent.DELETES
+        return self.delete_manifest_writer(number) if deletes else self.new_manifest_writer(self.spec(number))
+
     def _schema_of(self, spec_id: int) -> Schema:
         return self._schemas[spec_id]
 
@@ -118,6 +170,14 @@ class _AnySchema(_SnapshotProducer[Any]):
         return found
 
 
+def _summed(operation: Operation, told: Mapping[str, str], parent: Snapshot | None) -> Summary:
+    """Give a snapshot's summary, with totals; pyiceberg counts none for REPLACE, whose files count as those of OVERWRITE do."""
+    counted = Operation.OVERWRITE if operation is Operation.REPLACE else operation
+    previous = parent.summary if parent is not None else None
+    summary = update_snapshot_summaries(Summary(operation=counted, **told), previous)
+    return summary if counted is operation else summary.model_copy(update={"operation": operation})
+
+
 class _Collector(SnapshotSummaryCollector):
     """Counts files for a snapshot's summary, those of partitions beyond Python's years too: they are named by their numbers."""
 
@@ -131,7 +191,7 @@ class _Collector(SnapshotSummaryCollector):
 
 
 class RowDelta(_AnySchema, _MergeAppendFiles):
-    """Adds data files and delete files in one snapshot, if no other commit is in the way.
+    """Adds data files and delete files, and takes files out, in one snapshot, if no other commit is in the way.
 
     Args:
         change: what to add.
@@ -161,10 +221,7 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         for file in self._change.deletes:
             groups[file.spec_id].append(file)
         for spec_id, files in groups.items():
-            output = self.new_manifest_output()
-            with _DeleteManifestWriter(
-                self.spec(spec_id), self._schema_of(spec_id), output, self.snapshot_id, self._compression
-            ) as writer:
+            with self.delete_manifest_writer(spec_id) as writer:
                 for file in files:
                     writer.add(
                         ManifestEntry.from_args(
@@ -174,6 +231,20 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
             manifests.append(writer.to_manifest_file())
         return manifests
 
+    def _existing_manifests(self) -> list[ManifestFile]:
+        manifests, gone = super()._existing_manifests(), self._change.removed.paths
+        return [self._without(manifest, gone) for manifest in manifests] if gone else manifests
+
+    def _without(self, manifest: ManifestFile, gone: Collection[str]) -> ManifestFile:
+        """Give a manifest in which files are marked as deleted; the same one where it has none of them."""
+        entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+        if not any(entry.data_file.file_path in gone for entry in entries):
+            return manifest
+        with self.writer_like(manifest) as writer:
+            for entry in entries:
+                writer.add_entry(_again(entry, self.snapshot_id if entry.data_file.file_path in gone else None))
+        return writer.to_manifest_file()
+
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata = self._transaction.table_metadata
         specs = metadata.specs()
@@ -181,11 +252,12 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         collector = _Collector(partition_summary_limit=limit)
         for file in (*self._change.data, *self._change.deletes):
             collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
+        for entry in (*self._change.removed.data, *self._change.removed.deletes):
+            file = entry.data_file
+            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        return update_snapshot_summaries(
-            summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
-            previous_summary=parent.summary if parent is not None else None,
-        )
+        told = {"changed-partition-count": "0", **collector.build(), **(snapshot_properties or {})}
+        return _summed(self._operation, told, parent)
 
     def _validate_concurrency(self) -> None:
         """Check the change against the table as it is now; pyiceberg asks before it tries a commit anew."""
@@ -217,16 +289,7 @@ class Truncation(_AnySchema, _FastAppendFiles):
         return []
 
     def _deleted_entries(self) -> list[ManifestEntry]:
-        return [
-            ManifestEntry.from_args(
-                status=ManifestEntryStatus.DELETED,
-                snapshot_id=self.snapshot_id,
-                sequence_number=entry.sequence_number,
-                file_sequence_number=entry.file_sequence_number,
-                data_file=entry.data_file,
-            )
-            for entry in self._live().data
-        ]
+        return [_again(entry, self.snapshot_id) for entry in self._live().data]
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata, live = self._transaction.table_metadata, self._live()
@@ -235,10 +298,7 @@ class Truncation(_AnySchema, _FastAppendFiles):
             file = entry.data_file
             collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
-        return update_snapshot_summaries(
-            summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
-            previous_summary=parent.summary if parent is not None else None,
-        )
+        return _summed(self._operation, {**collector.build(), **(snapshot_properties or {})}, parent)
 
 
 class Emptying(Truncation):
@@ -256,6 +316,36 @@ class Emptying(Truncation):
     def _validate_concurrency(self) -> None:
         """See that the table is as it was; pyiceberg asks before it tries a commit anew."""
         _check_head(self._handle, self._transaction._table)  # noqa: SLF001
+
+
+class ManifestRewrite(_AnySchema, _FastAppendFiles):
+    """Gathers the entries of all data files in one manifest for each partitioning."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(Operation.REPLACE, transaction, transaction._table.io)  # noqa: SLF001
+        self._counts: dict[str, str] = {}
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        known = super()._existing_manifests()
+        groups: dict[int, list[ManifestFile]] = defaultdict(list)
+        for manifest in known:
+            if manifest.content == ManifestContent.DATA:
+                groups[manifest.partition_spec_id].append(manifest)
+        made, kept, processed = [], [one for one in known if one.content == ManifestContent.DELETES], 0
+        for manifests in groups.values():
+            with self.writer_like(manifests[0]) as writer:
+                for entry in chain.from_iterable(one.fetch_manifest_entry(self._io) for one in manifests):
+                    writer.add_entry(_again(entry))
+                    processed += 1
+            made.append(writer.to_manifest_file())
+        told = {"created": len(made), "kept": len(kept), "replaced": len(known) - len(kept)}
+        self._counts = {f"manifests-{word}": str(number) for word, number in told.items()}
+        self._counts["entries-processed"] = str(processed)
+        return [*made, *kept]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        parent = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
+        return _summed(self._operation, {**self._counts, **(snapshot_properties or {})}, parent)
 
 
 # -- other commits ----------------------------------------------------------------------------------------------------
@@ -404,7 +494,8 @@ def commit(
         check(change, transaction._table)  # noqa: SLF001
     if change.handle.added:
         landed = _add_columns(change.handle, transaction)
-    if change.data or change.deletes:
+    # A table begins with a snapshot, as in Trino: it has a history from then on.
+    if change.data or change.deletes or change.removed.data or is_new:
         producer = RowDelta(change, transaction, properties)
         _stage(producer)
         landed = _holds(producer)
@@ -472,8 +563,9 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     """Give all of a table that ALTER TABLE and COMMENT change."""
-    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION)]
-    return metadata.schema(), metadata.spec().fields, metadata.format_version, set_here
+    set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
+    order = next((one.fields for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), ())
+    return metadata.schema(), metadata.spec().fields, metadata.format_version, order, set_here
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
@@ -523,6 +615,29 @@ def restore(
 
     _commit(handle, transaction, None, asking, landed)
     return snapshot
+
+
+def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+    """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
+    producer = ManifestRewrite(transaction)
+    _stage(producer)
+    _commit(handle, transaction, producer, asking, _holds(producer))
+    return int(producer.snapshot_id)
+
+
+def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, asking: Callable[[], None]) -> None:
+    """Commit a table without some snapshots; arguments and errors as of `commit`."""
+    ExpireSnapshots(transaction).by_ids(list(expired)).commit()
+    gone = set(expired)
+    _commit(handle, transaction, None, asking, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
+
+
+def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> None:
+    """Commit a table without its statistics files; arguments and errors as of `commit`."""
+    for known in transaction.table_metadata.statistics:
+        # Each by itself: pyiceberg's update has room for one.
+        UpdateStatistics(transaction).remove_statistics(known.snapshot_id).commit()
+    _commit(handle, transaction, None, asking, lambda now: not now.statistics)
 
 
 def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, asking: Callable[[], None]) -> int:

@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import deque
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,17 +24,18 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_folder,
     remove_location,
 )
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction
+from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
+from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
 from rowmerge_nb.errors import ConnectorError, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
-from rowmerge_nb.spi.handles import ConnectorTableVersion
-from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
+from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
+    from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
-    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
 __all__ = ["IcebergConnector"]
 
@@ -59,6 +60,8 @@ class IcebergConnector(Connector):
         warehouse: where tables are made; the catalog's file ``catalog.sqlite`` is in it.
         catalog: another catalog instead: one of pyiceberg's, or the name of one in its configuration (``.pyiceberg.yaml``).
         properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``.
+        min_retention: what is younger than that ``ALTER TABLE ... EXECUTE expire_snapshots`` and ``remove_orphan_files`` leave alone,
+            whatever they are asked for: statements that run may need it.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -80,6 +83,7 @@ class IcebergConnector(Connector):
         *,
         catalog: str | Catalog | None = None,
         properties: Mapping[str, str] | None = None,
+        min_retention: timedelta = timedelta(days=7),
     ) -> None:
         if (warehouse is None) == (catalog is None):
             msg = "An Iceberg connector has either a warehouse directory or a catalog"
@@ -97,6 +101,7 @@ class IcebergConnector(Connector):
         # A catalog in memory shows every thread a database of its own.
         self.commits_in_thread = not is_in_memory(self.catalog)
         self._directory = directory
+        self._upkeep = Upkeep(Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of)
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -135,7 +140,7 @@ class IcebergConnector(Connector):
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
         with suppress(Exception):
-            folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
+            folders = {path.rsplit("/", 1)[0] for path in transaction.kept | transaction.unused}
             for table in transaction.written[:1]:
                 for prefix in transaction.prefixes:
                     forget_writer(table.io, table.data_location, prefix)
@@ -161,7 +166,7 @@ class IcebergConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
-        return IcebergMetadata(self._tables, self._transaction(transaction_handle))
+        return IcebergMetadata(self._tables, self._transaction(transaction_handle), self._upkeep)
 
     def get_split_manager(self) -> IcebergSplitManager:
         """Give the split manager."""
@@ -183,6 +188,14 @@ class IcebergConnector(Connector):
         """Give the table properties that CREATE TABLE accepts."""
         return TABLE_PROPERTIES
 
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give what CALL can do."""
+        return procedures_of(self._rollback_to_snapshot)
+
+    def get_table_procedures(self) -> Sequence[TableProcedure]:
+        """Give what ALTER TABLE EXECUTE can do."""
+        return TABLE_PROCEDURES
+
     def close(self) -> None:
         """Close the catalog."""
         self.catalog.close()
@@ -199,7 +212,11 @@ class IcebergConnector(Connector):
         # Row ids number all files of the snapshot, whether or not they are read.
         whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
         numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
-        return splits_of(loaded.table, handle, content, constraint, numbers)
+        paths = constraint.domains["$path"].values if "$path" in constraint.domains and loaded.shows_places else None
+        for kept in (handle.only, paths):
+            if kept is not None:
+                content.data = [entry for entry in content.data if entry.data_file.file_path in kept]
+        return splits_of(loaded.table, handle, content, constraint, numbers, places=loaded.shows_places)
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
@@ -240,13 +257,54 @@ class IcebergConnector(Connector):
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
+    def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> None:
+        """Remove the files below a table's folders that no table of the catalog knows, if they are older than an age."""
+        table = self._tables.load(handle.name)
+        if table is None:
+            return
+        running, ended = self._prefixes()
+        known = set[str]().union(*map(known_files, filter(None, map(self._tables.load, self._tables.names()))))
+        oldest = datetime.now(UTC) - age
+        for orphan in list(orphans_of(table, known, running, ended, age)):
+            if orphan.modified is not None and orphan.modified < oldest.timestamp():
+                remove_location(table.io, orphan.name)
+
+    def _rollback_to_snapshot(
+        self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
+    ) -> None:
+        """Make a former snapshot of a table the current one: what CALL does, in a transaction of its own."""
+        for word, value in (("schema", schema), ("table", table), ("snapshot_id", snapshot_id)):
+            if value is None:
+                msg = f"{word} cannot be null"
+                raise ConnectorError(
+                    msg, code="INVALID_PROCEDURE_ARGUMENT", hint="Give the name of a table, and the id of a snapshot."
+                )
+        name = SchemaTableName(str(schema), str(table))
+        transaction = self.begin_transaction()
+        try:
+            metadata = self.get_metadata(transaction)
+            handle = metadata.get_table_handle(session, name)
+            if handle is None:
+                msg = f"Table '{name}' not found"
+                raise ConnectorError(msg, code="NOT_FOUND", hint="SHOW TABLES lists what there is.")
+            execute = metadata.get_table_handle_for_execute(
+                session, handle, "ROLLBACK_TO_SNAPSHOT", {"snapshot_id": snapshot_id}, Constraint()
+            )
+            metadata.execute_table_execute(session, execute)
+            self.commit(transaction)
+        finally:
+            self.rollback(transaction)
+
+    def _prefixes(self) -> tuple[set[str], set[str]]:
+        """Give how the names of files begin that are being written now, and that ended statements have written."""
+        with self._lock:
+            return {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}, set(self._ended)
+
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
         """Give leftovers, each with its table; None for the folder of a table that was never made."""
         # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
-        with self._lock:
-            running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
-            ended = set(self._ended)
+        running, ended = self._prefixes()
         found: list[tuple[Orphan, Table | None]] = []
         tables = list(filter(None, map(self._tables.load, self._tables.names())))
         known = set[str]().union(*map(known_files, tables))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.files import local_path
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.sorting import SortOrder
 
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
@@ -24,6 +26,8 @@ __all__ = [
     "COMMENT",
     "FORMAT_VERSION",
     "ISOLATION",
+    "PROPERTIES",
+    "RETRIES",
     "TABLE_PROPERTIES",
     "Definition",
     "check_changes",
@@ -38,6 +42,10 @@ TABLE_PROPERTIES: Final = {
     "format_version": "version of the table's format: 2 (default), or 1, whose rows cannot be changed",
     "location": "where the table's files go; by default a folder of the warehouse",
     "partitioning": "columns and transforms of columns whose values make the partitions, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "sorted_by": "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']",
+    "max_commit_retry": "how often a commit is tried again that others have overtaken, 4 by default",
+    "object_store_layout_enabled": "data files lie in folders of hashed names, as object stores like it; false by default",
+    "data_location": "where data files go, with that layout",
     "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
 }
 """The table properties that CREATE TABLE accepts."""
@@ -57,8 +65,34 @@ class Definition:
 
     schema: Schema
     spec: PartitionSpec
+    order: SortOrder
     location: str | None
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+PROPERTIES: Final = {
+    "max_commit_retry": "commit.retry.num-retries",
+    "object_store_layout_enabled": "write.object-storage.enabled",
+    "data_location": "write.data.path",
+}
+"""Properties that are one of Iceberg's own."""
+
+RETRIES: Final = 4
+"""How often a commit is tried again if nothing else is said."""
+
+_BY_ITSELF: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.default": "PARQUET"}
+"""What Trino writes into the properties of every table that it makes."""
+
+_REFUSED: Final = {
+    "parquet_bloom_filter_columns": "Bloom filters are not written: not every Arrow that this works with has them",
+    "orc_bloom_filter_columns": "ORC is not written",
+    "orc_bloom_filter_fpp": "ORC is not written",
+}
+"""Properties of Trino's that are not here, and why."""
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 COMMENT: Final = "comment"
@@ -72,15 +106,20 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
     """
     given = _checked(metadata.properties)
+    if "data_location" in given and not given.get("object_store_layout_enabled", False):
+        msg = "Data location can only be set when object store layout is enabled"
+        raise AnalysisError(msg, code=_INVALID, properties=("data_location",), hint="Add object_store_layout_enabled = true.")
     version = given.get("format_version", FORMAT_VERSION)
-    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd"}
+    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_BY_ITSELF}
     if "isolation_level" in given:
         properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
+    properties.update({PROPERTIES[name]: _text(given[name]) for name in PROPERTIES if name in given})
     schema = schema_of(metadata.columns)
+    order = order_of(parse_keys(listed_names(given, "sorted_by")), schema)
     location = _checked_location(str(given["location"])) if "location" in given else None
-    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), location, properties)
+    return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), order, location, properties)
 
 
 def _checked_location(location: str) -> str:
@@ -120,7 +159,9 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
         raise AnalysisError(
             msg, code="NOT_SUPPORTED", properties=("format_version",), hint="Leave the property format_version out."
         )
-    _spec_of(transforms_of(given, metadata.columns), schema_of(metadata.columns))
+    schema = schema_of(metadata.columns)
+    _spec_of(transforms_of(given, metadata.columns), schema)
+    order_of(parse_keys(listed_names(given, "sorted_by")), schema)
 
 
 def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
@@ -131,7 +172,14 @@ def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadat
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Check names, and values as far as they say nothing of columns; give those that are set."""
-    for name in properties:
+    for name, value in properties.items():
+        if name == "extra_properties" and isinstance(value, dict):
+            # Trino's connector allows those that its configuration lists, and by itself none.
+            msg = f"Illegal keys in extra_properties: [{', '.join(value)}]"
+            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Set them by connector.catalog, pyiceberg's own.")
+        if name in _REFUSED:
+            msg = f"Table property '{name}' is not supported: {_REFUSED[name]}"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", properties=(name,), hint="Leave it out.")
         if name not in TABLE_PROPERTIES:
             msg = f"Catalog 'iceberg' table property '{name}' does not exist"
             raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
@@ -143,7 +191,26 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
         raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
     if "isolation_level" in given:
         _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
+    _check_kinds(given)
     return given
+
+
+def _check_kinds(given: Mapping[str, Any]) -> None:
+    """Check the values of properties that are one of Iceberg's own."""
+    for name, kind, word in (
+        ("max_commit_retry", int, "integer"),
+        ("object_store_layout_enabled", bool, "boolean"),
+        ("data_location", str, "varchar"),
+    ):
+        value = given.get(name)
+        if value is not None and type(value) is not kind:
+            shown = f"'{value}'" if isinstance(value, str) else value
+            msg = f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{shown}] to {word}"
+            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"It is of type {word}.")
+    retries = given.get("max_commit_retry", 0)
+    if retries < 0:
+        msg = f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0"
+        raise AnalysisError(msg, code=_INVALID, properties=("max_commit_retry",), hint="0 tries once.")
 
 
 def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -200,10 +267,15 @@ def shown_properties(table: Table) -> dict[str, Any]:
         column = schema.find_column_name(part.source_id) or "?"
         parts.append(str(Transform(name, column, int(width.rstrip("]")) if width else None)))
     level = next((properties[name] for name in ISOLATION if name in properties), None)
+    retries = properties.get(PROPERTIES["max_commit_retry"])
     return {
+        "data_location": properties.get(PROPERTIES["data_location"]),
         "format": "PARQUET",
         "format_version": table.format_version,
         "location": table.location(),
+        "max_commit_retry": None if retries is None else int(retries),
+        "object_store_layout_enabled": properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None,
         "partitioning": tuple(parts),
+        "sorted_by": tuple(map(str, shown_keys(table))),
         "isolation_level": level,
     }

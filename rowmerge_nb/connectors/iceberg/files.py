@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["create", "file_io", "local_path", "open_file", "places_of", "reading", "remove"]
+__all__ = ["create", "file_io", "local_path", "modified", "open_file", "places_of", "reading", "remove"]
 
 
 def local_path(location: str) -> str | None:
@@ -46,6 +47,19 @@ def places_of(locations: Iterable[str]) -> list[str]:
             real[folder] = os.path.realpath(folder or "/")
         places.append(f"{real[folder].rstrip('/')}/{name}")
     return places
+
+
+def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
+    """Give the moment at which a file was written, in thousandths of a second."""
+    path, found = local_path(location), fs.LocalFileSystem()
+    if path is None:
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        lister = PyArrowFileIO(dict(properties))
+        scheme, netloc, path = lister.parse_location(location, lister.properties)
+        found = lister.fs_by_scheme(scheme, netloc)
+    nanoseconds = found.get_file_info(path).mtime_ns or 0
+    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=nanoseconds // 1_000_000)
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.sorting import shown_keys
 from rowmerge_nb.connectors.iceberg.writer import footer_of
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ def data_file(written: Mapping[str, Any], table: Table, schema: Schema) -> DataF
         schema: the schema that it was written by.
     """
     from pyiceberg.manifest import DataFileContent
+    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
     from pyiceberg.typedef import Record
 
     spec = table.spec()
     kinds = [field.field_type for field in spec.partition_type(schema).fields]
     partition = Record(*(_value(value, kind) for value, kind in zip(written["partition"], kinds, strict=True)))
-    return _entry(written, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties)
+    order = table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
+    return _entry(written, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties, order)
 
 
 def delete_file(written: Mapping[str, Any], target: DataFile) -> DataFile:
@@ -61,7 +64,13 @@ def delete_file(written: Mapping[str, Any], target: DataFile) -> DataFile:
 
 
 def _entry(
-    written: Mapping[str, Any], content: Any, partition: Record, spec_id: int, schema: Schema, properties: Mapping[str, str]
+    written: Mapping[str, Any],
+    content: Any,
+    partition: Record,
+    spec_id: int,
+    schema: Schema,
+    properties: Mapping[str, str],
+    order_id: int | None = None,
 ) -> DataFile:
     from pyiceberg.io.pyarrow import (
         compute_statistics_plan,
@@ -82,7 +91,7 @@ def _entry(
         file_format=FileFormat.PARQUET,
         partition=partition,
         file_size_in_bytes=written["bytes"],
-        sort_order_id=None,
+        sort_order_id=order_id,
         equality_ids=None,
         key_metadata=None,
         **statistics.to_serialized_dict(),

@@ -13,17 +13,19 @@ from rowmerge_nb.spi.handles import (
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorSplit,
+    ConnectorTableExecuteHandle,
     ConnectorTableHandle,
     ConnectorTransactionHandle,
     SchemaTableName,
     own,
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.spi.page_source import ColumnDomain
-from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
+from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
 
 __all__ = [
     "BUCKETS",
+    "HIDDEN",
     "PATH_ID",
     "POSITION_ID",
     "ROW_ID_TYPE",
@@ -31,11 +33,13 @@ __all__ = [
     "DeleteFile",
     "Field",
     "IcebergColumn",
+    "IcebergHiddenColumn",
     "IcebergInsertTableHandle",
     "IcebergMergeTableHandle",
     "IcebergPartitioningHandle",
     "IcebergRowIdColumn",
     "IcebergSplit",
+    "IcebergTableExecuteHandle",
     "IcebergTableHandle",
     "IcebergTransactionHandle",
     "PartitionField",
@@ -90,6 +94,19 @@ class IcebergRowIdColumn(ColumnHandle):
 
 
 @dataclass(frozen=True)
+class IcebergHiddenColumn(ColumnHandle):
+    """A column that tells where a row lies: told by its class too."""
+
+
+HIDDEN = (
+    IcebergHiddenColumn("$path", VARCHAR),
+    IcebergHiddenColumn("$partition", VARCHAR),
+    IcebergHiddenColumn("$file_modified_time", parse_type("timestamp(3) with time zone")),
+)
+"""The columns of every table that ``*`` leaves out: a row's file, its partition as a path, and when the file was written."""
+
+
+@dataclass(frozen=True)
 class PartitionField:
     """A field of a table's partitioning.
 
@@ -134,6 +151,8 @@ class IcebergTableHandle(ConnectorTableHandle):
         shown: the properties as CREATE TABLE has them.
         pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
         added: columns, the last ones of ``fields``, that a MERGE adds; ``schema_id`` is that of the schema without them.
+        only: the data files that are read, where not all are.
+        sorted_by: by which columns the rows of a file are sorted, each with whether greater values come first, and whether NULL does.
     """
 
     name: SchemaTableName
@@ -151,6 +170,25 @@ class IcebergTableHandle(ConnectorTableHandle):
     shown: Mapping[str, Any]
     pinned: bool = False
     added: tuple[ColumnMetadata, ...] = ()
+    only: frozenset[str] | None = field(default=None, repr=False)
+    sorted_by: tuple[tuple[int, bool, bool], ...] = ()
+
+
+@dataclass(frozen=True)
+class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
+    """What a procedure of a table is to do.
+
+    Args:
+        table_handle: the table.
+        procedure: the procedure's name.
+        arguments: the value of every argument.
+        constraint: what WHERE says of columns.
+    """
+
+    table_handle: IcebergTableHandle
+    procedure: str
+    arguments: Mapping[str, Any]
+    constraint: Constraint
 
 
 @dataclass(frozen=True)
@@ -239,6 +277,7 @@ class IcebergSplit(ConnectorSplit):
         constants: values of partition columns, by field id, for files without them.
         domains: what columns must satisfy for a row group to matter, by field id.
         small: the whole table is so small that reading it where the statement is planned costs less than a task.
+        partition: the file's partition as a path, where the statement may ask for it.
     """
 
     path: str
@@ -249,6 +288,7 @@ class IcebergSplit(ConnectorSplit):
     constants: Mapping[int, Any] = field(default_factory=dict)
     domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
     small: bool = False
+    partition: str = ""
 
     @property
     def carries_rows(self) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 __all__ = [
+    "expired_files",
     "files_below",
     "folders_without_table",
     "forget_writer",
@@ -240,6 +241,27 @@ def known_files(table: Table) -> set[str]:
         entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
         known.update(entry.data_file.file_path for entry in entries)
     return set(places_of(known))
+
+
+def _files_of(table: Table, snapshots: Collection[int]) -> set[str]:
+    """Give the locations of the files that some snapshots of a table consist of, lists of manifests and manifests among them."""
+    found, manifests = set[str](), {}
+    for snapshot in table.metadata.snapshots:
+        if snapshot.snapshot_id in snapshots:
+            found.add(snapshot.manifest_list)
+            manifests.update({one.manifest_path: one for one in snapshot.manifests(table.io)})
+    for path, manifest in manifests.items():
+        found.add(path)
+        found.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+    return found
+
+
+def expired_files(table: Table, expired: Collection[int]) -> set[str]:
+    """Give the locations of the files that a table will have no use for when some of its snapshots are gone."""
+    known = {one.snapshot_id for one in table.metadata.snapshots}
+    files = _files_of(table, expired) - _files_of(table, known - set(expired))
+    statistics = (*table.metadata.statistics, *table.metadata.partition_statistics)
+    return files | {one.statistics_path for one in statistics if one.snapshot_id in expired}
 
 
 def files_below(folder: Path) -> set[str]:

@@ -5,27 +5,39 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
+    HIDDEN,
     ROW_ID_TYPE,
     IcebergColumn,
     IcebergInsertTableHandle,
     IcebergMergeTableHandle,
     IcebergPartitioningHandle,
     IcebergRowIdColumn,
+    IcebergTableExecuteHandle,
     IcebergTableHandle,
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, emptied, live_files, rewritable, rows_of
+from rowmerge_nb.connectors.iceberg.pruning import expression_of
+from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
 from rowmerge_nb.connectors.iceberg.statistics import column_statistics
+from rowmerge_nb.connectors.iceberg.table_procedures import (
+    check_partitions,
+    check_retention,
+    check_rollback,
+    refuse_disabled,
+)
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
+from rowmerge_nb.connectors.iceberg.writer import target_bytes
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetProperties
@@ -41,6 +53,7 @@ from rowmerge_nb.spi.metadata import (
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.spi.procedures import TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -52,16 +65,19 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
         ConnectorSession,
+        ConnectorTableExecuteHandle,
         ConnectorTableHandle,
     )
+    from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "handle_of"]
+__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "Upkeep", "handle_of"]
 
 _VERSIONS = {1, 2, 3}
 
@@ -81,6 +97,8 @@ class Loaded:
         evolved: the schema that a statement gives it, where it adds columns.
         replacement: the transaction that makes it anew, of a table that takes the place of a former one.
         former: that one.
+        removed: the files that a compaction takes out.
+        shows_places: splits say which partition they are of.
     """
 
     table: Table
@@ -93,6 +111,8 @@ class Loaded:
     evolved: Schema | None = None
     replacement: Transaction | None = None
     former: Loaded | None = None
+    removed: Content = field(default_factory=Content)
+    shows_places: bool = False
 
     @property
     def is_made(self) -> bool:
@@ -116,6 +136,7 @@ class IcebergTransaction:
         written: the tables that they write into.
         actions: what the commit does, in order; each gives the snapshot that it makes, or None.
         kept: files that the commit makes part of a table.
+        unused: files that were written, and that it has no use for.
         asked: the catalog may have been asked to commit: files that were written may belong to a table.
     """
 
@@ -125,6 +146,7 @@ class IcebergTransaction:
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], int | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
+    unused: set[str] = field(default_factory=set)
     asked: bool = False
 
     def ask(self) -> None:
@@ -141,6 +163,19 @@ class IcebergTransaction:
             msg = f"Table '{handle.name}' was not looked up in this transaction"
             raise ValueError(msg)
         return found
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What procedures of tables need of the connector.
+
+    Args:
+        least: for so long files and snapshots are kept at least.
+        remove_orphans: removes the files of a table's folders that nobody knows and that are older than an age.
+    """
+
+    least: Retention
+    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], None]
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
@@ -176,6 +211,7 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
         dict(table.properties),
         shown_properties(table),
         pinned,
+        sorted_by=() if pinned else keys_of(shown_keys(table), fields),
     )
 
 
@@ -185,17 +221,20 @@ class IcebergMetadata(ConnectorMetadata):
     Args:
         tables: the catalog.
         transaction: the transaction.
+        upkeep: what procedures of tables need.
     """
 
-    def __init__(self, tables: Tables, transaction: IcebergTransaction) -> None:
+    def __init__(self, tables: Tables, transaction: IcebergTransaction, upkeep: Upkeep) -> None:
         self._tables = tables
         self._transaction = transaction
+        self._upkeep = upkeep
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
     keeps_versions = True
     stores_comments = True
     evolves_tables = True
+    alters_fields = True
     replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
@@ -268,6 +307,13 @@ class IcebergMetadata(ConnectorMetadata):
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the columns, each with its field."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
+
+    def get_hidden_column_handles(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> tuple[ColumnHandle, ...]:
+        """Give what tells where a row lies; splits say it from then on."""
+        self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
+        return HIDDEN
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""
@@ -375,6 +421,79 @@ class IcebergMetadata(ConnectorMetadata):
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Drop a schema with the commit."""
         self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
+
+    # -- procedures of tables -------------------------------------------------------------------------------------
+
+    def get_table_handle_for_execute(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        procedure: str,
+        arguments: Mapping[str, Any],
+        constraint: Constraint,
+    ) -> IcebergTableExecuteHandle:
+        """Check a procedure's arguments."""
+        handle = iceberg_table(table_handle)
+        refuse_disabled(procedure)
+        _check_writable(handle)
+        table = self._transaction.loaded(handle).table
+        if "retention_threshold" in arguments:
+            check_retention(procedure, arguments["retention_threshold"], self._upkeep.least)
+            if handle.properties.get("gc.enabled", "true").lower() == "false":
+                msg = f"Files of Iceberg table '{handle.name}' may be another table's: its property gc.enabled is false"
+                raise ConnectorError(msg, hint="Set that property to true, if no other table needs them.")
+        if procedure == "ROLLBACK_TO_SNAPSHOT":
+            check_rollback(table, handle, arguments["snapshot_id"])
+        check_partitions(handle, constraint, table)
+        return IcebergTableExecuteHandle(handle, procedure, arguments, constraint)
+
+    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
+        """Do with the commit what a procedure does that rewrites no rows."""
+        execute = own(execute_handle, IcebergTableExecuteHandle)
+        handle, arguments, ask = execute.table_handle, execute.arguments, self._transaction.ask
+        tables = self._tables
+        self._tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        match execute.procedure:
+            case "OPTIMIZE_MANIFESTS":
+                self._transaction.actions.append(lambda: tables.gather_manifests(handle, ask))
+            case "DROP_EXTENDED_STATS":
+                self._transaction.actions.append(lambda: tables.drop_statistics(handle, ask))
+            case "ROLLBACK_TO_SNAPSHOT":
+                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), ask))
+            case "EXPIRE_SNAPSHOTS":
+                before = dt.datetime.now(dt.UTC) - arguments["retention_threshold"].time
+                self._transaction.actions.append(lambda: tables.expire(handle, before, ask))
+            case "REMOVE_ORPHAN_FILES":
+                age = arguments["retention_threshold"].time
+                self._transaction.actions.append(lambda: self._upkeep.remove_orphans(handle, age))
+
+    def begin_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> TableExecution | None:
+        """Choose the files whose rows are written anew; None where that is worth while for none."""
+        execute = own(execute_handle, IcebergTableExecuteHandle)
+        handle = execute.table_handle
+        loaded = self._transaction.loaded(handle)
+        content = content_of(loaded.table, handle.snapshot)
+        domains, paths = execute.constraint.domains, content.paths
+        if domains:
+            paths = content_of(loaded.table, handle.snapshot, expression_of(execute.constraint, loaded.table.schema())).paths
+        if "$path" in domains and domains["$path"].values is not None:
+            paths = paths.intersection(domains["$path"].values)
+        removed = rewritable(loaded.table, handle, content, paths, execute.arguments["file_size_threshold"])
+        if not removed.data:
+            return None
+        _, prefix = self._begin_write(session, handle)
+        loaded.read, loaded.removed = content, removed
+        source = replace(handle, only=frozenset(entry.data_file.file_path for entry in removed.data))
+        size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
+        return TableExecution(IcebergInsertTableHandle(handle, prefix), source, -(-size // target_bytes(handle.properties)))
+
+    def finish_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Take the files; the commit puts them in the place of those that were read."""
+        return self._finish(session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments)
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
@@ -485,8 +604,18 @@ class IcebergMetadata(ConnectorMetadata):
 
         loaded = self._transaction.loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
-        serializable = level.lower() == "serializable"
-        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable, prefix=loaded.prefix)
+        # What compaction writes are the rows that it has read: others may come meanwhile.
+        serializable = level.lower() == "serializable" and not loaded.removed.data
+        return Change(
+            handle,
+            read=loaded.read,
+            deleted_from={entry.data_file.file_path for entry in loaded.removed.data},
+            removed=loaded.removed,
+            rewrites=bool(loaded.removed.data),
+            scans=tuple(loaded.scans),
+            serializable=serializable,
+            prefix=loaded.prefix,
+        )
 
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
@@ -494,8 +623,20 @@ class IcebergMetadata(ConnectorMetadata):
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
         entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
+        fragments_read = [json.loads(fragment) for fragment in fragments]
+        if loaded.read is not None and not any(written["kind"] == "data" for written in fragments_read):
+            # Who only deletes, and all rows of a file, has no use for a file that says so.
+            counts: Counter[str] = Counter()
+            for written in fragments_read:
+                counts[files[written["file"]]] += written["rows"]
+            change.removed = emptied(loaded.table, handle, loaded.read, counts) if counts else change.removed
+        gone = {entry.data_file.file_path for entry in change.removed.data}
         told = []
-        for written in map(json.loads, fragments):
+        for written in fragments_read:
+            if written["kind"] != "data" and files[written["file"]] in gone:
+                change.deleted_from.add(files[written["file"]])
+                transaction.unused.add(written["path"])
+                continue
             transaction.kept.add(written["path"])
             kind = "data file" if written["kind"] == "data" else "position delete file"
             name = written["path"].removeprefix(f"{handle.location.rstrip('/')}/")
@@ -510,7 +651,7 @@ class IcebergMetadata(ConnectorMetadata):
         if loaded.is_made:
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
-        if change.data or change.deletes or handle.added or loaded.is_made:
+        if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
         return ConnectorOutputMetadata(tuple(told))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.connectors.iceberg.planning import content_of
+from rowmerge_nb.connectors.iceberg.sorting import shown_keys
 from rowmerge_nb.connectors.iceberg.types import field_of, fields_of
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable
 from rowmerge_nb.spi.types import DATE, parse_type, row_of
@@ -20,9 +21,10 @@ from rowmerge_nb.spi.types import DATE, parse_type, row_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyiceberg.manifest import DataFile
+    from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
     from rowmerge_nb.spi.types import Type
@@ -39,18 +41,26 @@ _REFS: Final = "name varchar, type varchar, snapshot_id bigint, max_reference_ag
 _LOG: Final = (
     f"timestamp {_MOMENT}, file varchar, latest_snapshot_id bigint, latest_schema_id integer, latest_sequence_number bigint"
 )
-_MANIFESTS: Final = (
-    "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint, added_data_files_count integer, "
-    "added_rows_count bigint, existing_data_files_count integer, existing_rows_count bigint, deleted_data_files_count integer, "
-    "deleted_rows_count bigint, partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
+_MANIFEST: Final = "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint"
+_MANIFEST_COUNTS: Final = (
+    "added_data_files_count integer, added_rows_count bigint, existing_data_files_count integer, existing_rows_count bigint, "
+    "deleted_data_files_count integer, deleted_rows_count bigint"
 )
+_ALL_COUNTS: Final = ", ".join(
+    f"{what}_{kind}_files_count integer" for kind in ("data", "delete") for what in ("added", "existing", "deleted")
+)
+_SUMMARIES: Final = (
+    "partition_summaries array(row(contains_null boolean, contains_nan boolean, lower_bound varchar, upper_bound varchar))"
+)
+_ENTRY: Final = "status integer, snapshot_id bigint, sequence_number bigint, file_sequence_number bigint"
 _FILE: Final = "content integer, file_path varchar, file_format varchar, spec_id integer"
 _FILE_METRICS: Final = (
     "record_count bigint, file_size_in_bytes bigint, column_sizes map(integer,bigint), value_counts map(integer,bigint), "
     "null_value_counts map(integer,bigint), nan_value_counts map(integer,bigint), lower_bounds map(integer,varchar), "
     "upper_bounds map(integer,varchar), key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer), "
-    "sort_order_id integer, readable_metrics json"
+    "sort_order_id integer"
 )
+_METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
 
 def metadata_table(table: Table, kind: str) -> SystemTable:
@@ -140,6 +150,8 @@ def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
         "location": table.location(),
         "format-version": str(table.format_version),
     }
+    if keys := shown_keys(table):
+        told["sort-order"] = ", ".join(map(str, keys))
     return _columns("key varchar, value varchar"), iter({**told, **table.properties}.items())
 
 
@@ -147,36 +159,51 @@ def _properties(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 
 
 def _manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    from pyiceberg.conversions import from_bytes
+    def rows() -> Iterator[Row]:
+        snapshot = table.current_snapshot()
+        for one in () if snapshot is None else snapshot.manifests(table.io):
+            counts = (
+                *(one.added_files_count, one.added_rows_count, one.existing_files_count, one.existing_rows_count),
+                *(one.deleted_files_count, one.deleted_rows_count),
+            )
+            yield *_manifest(one), *counts, _summaries(table, one)
 
-    schema, specs, snapshot = table.schema(), table.metadata.specs(), table.current_snapshot()
+    return _columns(f"{_MANIFEST}, {_MANIFEST_COUNTS}, {_SUMMARIES}"), rows()
+
+
+def _all_manifests(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    from pyiceberg.manifest import ManifestContent
 
     def rows() -> Iterator[Row]:
-        for one in () if snapshot is None else snapshot.manifests(table.io):
-            summaries = []
-            for field, told in zip(specs[one.partition_spec_id].fields, one.partitions or (), strict=False):
-                source = schema.find_type(field.source_id)
-                result: Any = field.transform.result_type(source)
-                bounds = (
-                    None if bound is None else field.transform.to_human_string(source, from_bytes(result, bound))
-                    for bound in (told.lower_bound, told.upper_bound)
-                )
-                summaries.append((told.contains_null, bool(told.contains_nan), *bounds))
-            counts = (
-                (one.added_files_count, one.added_rows_count),
-                (one.existing_files_count, one.existing_rows_count),
-                (one.deleted_files_count, one.deleted_rows_count),
-            )
-            yield (
-                *(one.manifest_path, one.manifest_length, one.partition_spec_id, one.added_snapshot_id),
-                *(number for pair in counts for number in pair),
-                [
-                    dict(zip(("contains_null", "contains_nan", "lower_bound", "upper_bound"), told, strict=True))
-                    for told in summaries
-                ],
-            )
+        for snapshot in table.metadata.snapshots:
+            for one in snapshot.manifests(table.io):
+                counts, none = (one.added_files_count, one.existing_files_count, one.deleted_files_count), (0, 0, 0)
+                of_data = one.content == ManifestContent.DATA
+                both = (*counts, *none) if of_data else (*none, *counts)
+                yield *_manifest(one), *both, _summaries(table, one), snapshot.snapshot_id
 
-    return _columns(_MANIFESTS), rows()
+    return _columns(f"{_MANIFEST}, {_ALL_COUNTS}, {_SUMMARIES}, reference_snapshot_id bigint"), rows()
+
+
+def _manifest(one: ManifestFile) -> Row:
+    return one.manifest_path, one.manifest_length, one.partition_spec_id, one.added_snapshot_id
+
+
+def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
+    """Give what a manifest tells of the values of its partitioning's fields."""
+    from pyiceberg.conversions import from_bytes
+
+    schema, found = table.schema(), []
+    for field, told in zip(table.metadata.specs()[manifest.partition_spec_id].fields, manifest.partitions or (), strict=False):
+        source = schema.find_type(field.source_id)
+        result: Any = field.transform.result_type(source)
+        lower, upper = (
+            None if bound is None else field.transform.to_human_string(source, from_bytes(result, bound))
+            for bound in (told.lower_bound, told.upper_bound)
+        )
+        nulls, nans = told.contains_null, bool(told.contains_nan)
+        found.append({"contains_null": nulls, "contains_nan": nans, "lower_bound": lower, "upper_bound": upper})
+    return found
 
 
 def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
@@ -227,27 +254,66 @@ def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
 
 
 def _files(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
-    partition, schema = _Partition(table), table.schema()
-    columns = _columns(_FILE), partition.columns, _columns(_FILE_METRICS)
+    described = _Files(table)
 
     def rows() -> Iterator[Row]:
         data, deletes = _live(table)
         for file in (*data, *deletes):
-            bounds = (_bounds(told, schema) for told in (file.lower_bounds, file.upper_bounds))
-            lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
-            yield (
-                *(file.content.value, file.file_path, file.file_format.value, file.spec_id),
-                *partition.of(file),
-                *(file.record_count, file.file_size_in_bytes),
-                *(
-                    sorted((told or {}).items())
-                    for told in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
-                ),
-                *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
-                *(list(file.equality_ids or ()) or None, file.sort_order_id, _metrics(file, schema)),
-            )
+            yield *described.of(file), _metrics(file, table.schema())
 
-    return [column for group in columns for column in group], rows()
+    return [*described.columns, _METRICS], rows()
+
+
+class _Files:
+    """What manifests say of files, with the fields of all of a table's partitionings.
+
+    Args:
+        table: the table.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._partition, self._schema = _Partition(table), table.schema()
+        self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
+
+    def of(self, file: DataFile) -> Row:
+        """Give a file's row."""
+        bounds = (_bounds(told, self._schema) for told in (file.lower_bounds, file.upper_bounds))
+        lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
+        return (
+            *(file.content.value, file.file_path, file.file_format.value, file.spec_id),
+            *self._partition.of(file),
+            *(file.record_count, file.file_size_in_bytes),
+            *(
+                sorted((told or {}).items())
+                for told in (file.column_sizes, file.value_counts, file.null_value_counts, file.nan_value_counts)
+            ),
+            *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
+            *(list(file.equality_ids or ()) or None, file.sort_order_id),
+        )
+
+
+def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    described = _Files(table)
+    names = [column.name for column in described.columns]
+    file_column = ColumnMetadata("data_file", row_of((column.name, column.type) for column in described.columns))
+
+    def rows() -> Iterator[Row]:
+        manifests = {one.manifest_path: one for snapshot in snapshots for one in snapshot.manifests(table.io)}
+        for manifest in manifests.values():
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                told = dict(zip(names, described.of(entry.data_file), strict=True))
+                numbers = entry.snapshot_id, entry.sequence_number, entry.file_sequence_number
+                yield entry.status.value, *numbers, told, _metrics(entry.data_file, table.schema())
+
+    return [*_columns(_ENTRY), file_column, _METRICS], rows()
+
+
+def _entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    return _entries_of(table, filter(None, (table.current_snapshot(),)))
+
+
+def _all_entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
+    return _entries_of(table, table.metadata.snapshots)
 
 
 def _bounds(told: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
@@ -400,8 +466,11 @@ METADATA_TABLES: Final[Mapping[str, Callable[[Table], tuple[list[ColumnMetadata]
     "snapshots": _snapshots,
     "history": _history,
     "files": _files,
+    "entries": _entries,
+    "all_entries": _all_entries,
     "partitions": _partitions,
     "manifests": _manifests,
+    "all_manifests": _all_manifests,
     "refs": _refs,
     "metadata_log_entries": _metadata_log,
     "properties": _properties,

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.iceberg.types import field_of
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile, ManifestEntry
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rows_of", "splits_of"]
+__all__ = ["Content", "content_of", "emptied", "live_files", "may_delete_from", "rewritable", "rows_of", "splits_of"]
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -257,11 +257,74 @@ def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[st
         raise ConnectorError(msg, hint=_HINT)
 
 
+def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
+    """Give the files that compaction is worth while for, and the delete files that are of no use without them.
+
+    Of a partition those are the small files, if there are several, and all files that rows are deleted of, or that another partitioning placed.
+
+    Args:
+        table: the table.
+        handle: the table, as the statement sees it.
+        content: all of its files.
+        chosen: the paths of the data files that are asked for.
+        most_bytes: a larger file stays as it is, unless rows of it are deleted.
+    """
+    index = DeleteIndex(table, handle, content.deletes)
+    deleting = {entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data}
+    groups: dict[Any, list[ManifestEntry]] = defaultdict(list)
+    for entry in content.data:
+        file = entry.data_file
+        if file.file_path in chosen and (deleting[file.file_path] or file.file_size_in_bytes <= most_bytes):
+            _check_format(file, handle, ("PARQUET",))
+            groups[_partition_of(file)].append(entry)
+    # The rows of a file that another partitioning has placed go anywhere.
+    all_of_them = any(entry.data_file.spec_id != handle.spec_id for group in groups.values() for entry in group)
+    data = [
+        entry
+        for group in groups.values()
+        for entry in group
+        if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
+    ]
+    gone = {entry.data_file.file_path for entry in data}
+    useless = set[str]().union(*(deleting[path] for path in gone))
+    useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in gone))
+    return Content(data, [entry for entry in content.deletes if entry.data_file.file_path in useless])
+
+
+def emptied(table: Table, handle: IcebergTableHandle, content: Content, deleted: Mapping[str, int]) -> Content:
+    """Give the data files of which no row is left, and the delete files that are of no use without them.
+
+    Args:
+        table: the table.
+        handle: the table, as the statement sees it.
+        content: its files.
+        deleted: of data files the number of rows that a statement deletes, which are not deleted yet.
+    """
+    index = DeleteIndex(table, handle, content.deletes)
+    known = {entry.data_file.file_path: entry for entry in content.deletes}
+    found = Content()
+    for entry in content.data:
+        file, before = entry.data_file, index.of(entry)
+        # Other delete files do not tell how many rows of this one they delete.
+        if file.file_path in deleted and all(one.kind == "position" and one.whole for one in before):
+            rows = sum(known[one.path].data_file.record_count for one in before) + deleted[file.file_path]
+            if rows == file.record_count:
+                found.data.append(entry)
+                found.deletes += [known[one.path] for one in before]
+    return found
+
+
 # -- splits -----------------------------------------------------------------------------------------------------------
 
 
 def splits_of(
-    table: Table, handle: IcebergTableHandle, content: Content, constraint: Constraint, numbers: Mapping[str, int]
+    table: Table,
+    handle: IcebergTableHandle,
+    content: Content,
+    constraint: Constraint,
+    numbers: Mapping[str, int],
+    *,
+    places: bool = False,
 ) -> list[IcebergSplit]:
     """Cut files into splits.
 
@@ -271,6 +334,7 @@ def splits_of(
         content: the files to read.
         constraint: what rows must satisfy to matter.
         numbers: the numbers of data files in row ids.
+        places: they say which partition they are of.
     """
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
@@ -284,9 +348,19 @@ def splits_of(
         constants = {field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()}
         deletes = index.of(entry)
         number = numbers[file.file_path]
+        partition = _partition_path(table, file) if places else ""
         for start, end in _ranges(file):
-            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small))
+            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small, partition))
     return splits
+
+
+def _partition_path(table: Table, file: DataFile) -> str:
+    """Give the partition of a file as a path: by its own partitioning, whose columns may be gone by now."""
+    spec = table.metadata.specs()[file.spec_id]
+    sources = {part.source_id for part in spec.fields}
+    schemas = (table.schema(), *reversed(table.metadata.schemas))
+    schema = next((schema for schema in schemas if sources <= schema.field_ids), table.schema())
+    return spec.partition_to_path(file.partition, schema)
 
 
 def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:

@@ -10,8 +10,14 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
-from rowmerge_nb.connectors.iceberg.files import local_path, open_file, reading
-from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
+from rowmerge_nb.connectors.iceberg.files import local_path, modified, open_file, reading
+from rowmerge_nb.connectors.iceberg.handles import (
+    IcebergColumn,
+    IcebergHiddenColumn,
+    IcebergRowIdColumn,
+    IcebergSplit,
+    iceberg_table,
+)
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.shared.disk import require_texts
@@ -69,7 +75,7 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
         mapping = table.properties.get("schema.name-mapping.default")
         found = {f.field.id: f for f in find_fields(wanted, file.schema_arrow, mapping, split.path)}
         deciding = {f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)}
-        channels = [_channel(column, found, split) for column in columns]
+        channels = [_channel(column, found, split, table) for column in columns]
         names = [column.name for column in columns]
         for first, rows, batch in _batches(file, split, found, deciding, deleted_all=_is_all(deleted, file)):
             arrays = [channel(batch, first, rows) for channel in channels]
@@ -147,9 +153,25 @@ def _kept(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | N
     return pa.array(kept)
 
 
-def _channel(column: ColumnHandle, found: dict[int, Found], split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+def _place(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
+    """Give what a hidden column tells of a file."""
+    match column:
+        case "$path":
+            return split.path
+        case "$partition":
+            return split.partition
+        case _:
+            return modified(table.io, split.path)
+
+
+def _channel(
+    column: ColumnHandle, found: dict[int, Found], split: IcebergSplit, table: IcebergTableHandle
+) -> Callable[[Any, int, int], pa.Array]:
     if isinstance(column, IcebergRowIdColumn):
         return lambda _batch, first, rows: _row_ids(split.file, first, rows)
+    if isinstance(column, IcebergHiddenColumn):
+        value = pa.scalar(_place(column.name, split, table), column.type.arrow)
+        return lambda _batch, _first, rows: pa.repeat(value, rows)
     if not isinstance(column, IcebergColumn):
         msg = f"{column!r} is not a column of this connector"
         raise TypeError(msg)

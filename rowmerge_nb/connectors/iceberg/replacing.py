@@ -12,14 +12,17 @@ from rowmerge_nb.connectors.iceberg.definitions import COMMENT
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.sorting import SortField
 
     from rowmerge_nb.connectors.iceberg.definitions import Definition
 
-__all__ = ["begin_replacement"]
+__all__ = ["begin_replacement", "order_updates"]
 
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
@@ -54,7 +57,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
         updates.append(u.AddPartitionSpecUpdate(spec=spec))
     updates += [
         u.SetDefaultSpecUpdate(spec_id=spec.spec_id),
-        *_unsorted(metadata),
+        *_sorted(definition, schema, metadata),
         u.RemoveSnapshotRefUpdate(ref_name=MAIN_BRANCH),
     ]
     if COMMENT in metadata.properties and COMMENT not in properties:
@@ -114,13 +117,29 @@ def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> Pa
     return PartitionSpec(*fields, spec_id=max(specs) + 1)
 
 
-def _unsorted(metadata: TableMetadata) -> list[Any]:
-    """Give what makes a table unsorted that another engine has sorted: the columns of that order are gone."""
-    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, UNSORTED_SORT_ORDER_ID
+def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
+    """Give what makes a table sorted by the columns of a new schema, or unsorted: the columns of its former order may be gone."""
+    from pyiceberg.table.sorting import SortField
+
+    names = [definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields]
+    return order_updates(
+        metadata,
+        [
+            SortField(schema.find_field(name).field_id, part.transform, part.direction, part.null_order)
+            for name, part in zip(names, definition.order.fields, strict=True)
+        ],
+    )
+
+
+def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[Any]:
+    """Give the updates of pyiceberg that make a table sorted by some fields; without any it is unsorted."""
+    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()
-    if metadata.default_sort_order_id == UNSORTED_SORT_ORDER_ID:
+    known = next((order for order in metadata.sort_orders if order.fields == list(fields)), None)
+    last = max(order.order_id for order in metadata.sort_orders)
+    wanted = known or (SortOrder(*fields, order_id=last + 1) if fields else UNSORTED_SORT_ORDER)
+    if wanted.order_id == metadata.default_sort_order_id:
         return []
-    known = any(order.order_id == UNSORTED_SORT_ORDER_ID for order in metadata.sort_orders)
-    added = [] if known else [u.AddSortOrderUpdate(sort_order=UNSORTED_SORT_ORDER)]
-    return [*added, u.SetDefaultSortOrderUpdate(sort_order_id=UNSORTED_SORT_ORDER_ID)]
+    added = [] if known else [u.AddSortOrderUpdate(sort_order=wanted)]
+    return [*added, u.SetDefaultSortOrderUpdate(sort_order_id=wanted.order_id)]

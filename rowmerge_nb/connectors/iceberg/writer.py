@@ -25,6 +25,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
+from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.ordering import ascending
@@ -35,7 +36,7 @@ from rowmerge_nb.spi.page import row_ids_of, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import numpy.typing as npt
@@ -49,11 +50,12 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of"]
+__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of", "target_bytes"]
 
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100
+SORTED_BYTES: Final = 256 * 1024 * 1024
 _SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
 _DELETES: Final = pa.schema(
@@ -72,6 +74,11 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
     if level is not None and codec in {"zstd", "gzip", "brotli"}:
         chosen["compression_level"] = int(level)
     return chosen
+
+
+def target_bytes(properties: Mapping[str, str]) -> int:
+    """Give the size at which a table's data file is full."""
+    return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
@@ -97,10 +104,14 @@ class FileWriter:
         table: the table.
         location: where the file goes.
         schema: the file's schema.
+        keys: by which columns its rows are sorted; they wait in memory until all are there.
     """
 
-    def __init__(self, table: IcebergTableHandle, location: str, schema: pa.Schema) -> None:
+    def __init__(
+        self, table: IcebergTableHandle, location: str, schema: pa.Schema, keys: Sequence[tuple[int, bool, bool]] = ()
+    ) -> None:
         self.location = location
+        self._keys = keys
         self.rows = 0
         self._table = table
         self._waiting: list[pa.Table] = []
@@ -113,8 +124,8 @@ class FileWriter:
 
     @property
     def size(self) -> int:
-        """How many bytes have been written."""
-        return int(self._stream.tell())
+        """How many bytes have been written, or wait to be sorted."""
+        return self._waiting_bytes if self._keys else int(self._stream.tell())
 
     def append(self, rows: pa.Table) -> None:
         """Add rows; they are written when there are enough of them for a row group."""
@@ -122,12 +133,14 @@ class FileWriter:
         self._waiting.append(rows)
         self._waiting_rows += rows.num_rows
         self._waiting_bytes += rows.nbytes
-        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
+        if not self._keys and (self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES):
             self._flush()
 
     def _flush(self) -> None:
         if self._waiting:
             rows = pa.concat_tables(self._waiting)
+            if self._keys:
+                rows = sorted_rows(rows, self._keys)
             with self._told():
                 if self._writer is None:
                     options = _options(self._table.properties)
@@ -145,7 +158,7 @@ class FileWriter:
             assert self._writer is not None, "a file is made for rows"
             with self._told():
                 self._writer.close()
-                size = self.size
+                size = int(self._stream.tell())
                 self._stream.close()
         except ConnectorError:
             self.abort()
@@ -197,7 +210,7 @@ class IcebergPageSink(ConnectorPageSink):
         self._table = table
         self._prefix = prefix
         self._schema = file_schema(table.fields)
-        self._target = int(table.properties.get("write.target-file-size-bytes", _FILE_BYTES))
+        self._target = target_bytes(table.properties)
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
         self._done: list[dict[str, Any]] = []
 
@@ -211,10 +224,14 @@ class IcebergPageSink(ConnectorPageSink):
                 if len(self._writers) >= OPEN_FILES:
                     self._close(next(iter(self._writers)))
                 folder = folder_of(table.partitioning, values)
-                writer = FileWriter(table, _location(table, self._prefix, folder), self._schema)
+                writer = FileWriter(table, _location(table, self._prefix, folder), self._schema, table.sorted_by)
             self._writers[values] = writer
             writer.append(for_file(rows, self._schema, table.fields))
             if writer.size >= self._target:
+                self._close(values)
+        if table.sorted_by and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES:
+            # What waits to be sorted is in memory.
+            for values in list(self._writers):
                 self._close(values)
 
     def _close(self, values: tuple[Any, ...]) -> None:

@@ -74,6 +74,7 @@ def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Altera
             return replace(metadata, comment=comment), rows
         case SetColumnComment(column=name, comment=comment):
             return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, comment=comment))), rows
+    raise TypeError(alteration)
 
 
 def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColumn) -> tuple[ConnectorTableMetadata, pa.Table]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
 __all__ = ["FaultyConnector", "StatementFault"]
 
@@ -170,6 +170,10 @@ class FaultyConnector(Connector):
     def get_procedures(self) -> Sequence[Procedure]:
         """Give the procedures of the connector that is wrapped."""
         return self.connector.get_procedures()
+
+    def get_table_procedures(self) -> Sequence[TableProcedure]:
+        """Give the procedures of tables of the connector that is wrapped."""
+        return self.connector.get_table_procedures()
 
     def orphans(self) -> Sequence[Orphan]:
         """List what the connector that is wrapped lists."""

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorMetadata
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -275,6 +275,10 @@ class StatementTables:
         """Tell whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments
 
+    def alters_fields(self, catalog: str) -> bool:
+        """Tell whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        return self._transaction.metadata(catalog).alters_fields
+
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
         return self._transaction.metadata(catalog).evolves_tables
@@ -314,6 +318,14 @@ class StatementTables:
         """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
         return self._transaction.metadata(catalog).keeps_sizes
 
+    def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
+        """Give a table's columns that can be read by their names alone."""
+        if table.handle is None:
+            return ()
+        found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
+        names = {column.name.lower() for column in table.columns}
+        return tuple(column for column in found if column.name not in names)
+
     def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
         """Give what is known of a table without reading it."""
         if table.handle is None:
@@ -330,6 +342,10 @@ class StatementTables:
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Give the procedures of a catalog."""
         return self._connectors[catalog].get_procedures()
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """Give the procedures of a catalog's tables."""
+        return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Give the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""

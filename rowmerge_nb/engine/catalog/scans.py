@@ -77,7 +77,7 @@ class Scans:
         """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
         for binding in bindings:
             if binding.view in views and binding.view not in self._views:
-                columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
+                columns = binding.readable
                 names = [f"c{index}" for index in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)
                 _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
@@ -187,7 +187,7 @@ class Scans:
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
         """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
-        columns = self.own_columns(binding, [ColumnHandle(column.name, column.type) for column in binding.columns])
+        columns = self.own_columns(binding, binding.readable)
         names = [f"c{index}" for index in range(len(columns))]
         task = self._pass(binding, columns, names, binding.handle, Constraint())
         return self._in_page_types(task, [column.type for column in columns])

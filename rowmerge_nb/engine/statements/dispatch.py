@@ -12,6 +12,7 @@ from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.query import QueryRun
 from rowmerge_nb.engine.statements.restore import RestoreRun
 from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.table_execute import TableExecuteRun
 from rowmerge_nb.engine.statements.updatable import UpdatableRun
 from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
 from rowmerge_nb.errors import AnalysisError
@@ -29,6 +30,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     QueryAnalysis,
     RestoreAnalysis,
     SettingAnalysis,
+    TableExecuteAnalysis,
     UpdateAnalysis,
 )
 
@@ -47,6 +49,7 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     SettingAnalysis: ListingRun,
     CallAnalysis: CallRun,
     RestoreAnalysis: RestoreRun,
+    TableExecuteAnalysis: TableExecuteRun,
     MergeAnalysis: MergeRun,
     UpdateAnalysis: UpdateDeleteRun,
     DeleteAnalysis: UpdateDeleteRun,

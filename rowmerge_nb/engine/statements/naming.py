@@ -18,6 +18,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     QueryAnalysis,
     RestoreAnalysis,
     RowChangeAnalysis,
+    TableExecuteAnalysis,
     UpdateAnalysis,
 )
 
@@ -32,7 +33,7 @@ _KINDS: Final[Mapping[type[Analysis], str]] = {
     DeleteAnalysis: "DELETE",
 }
 
-_WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, RestoreAnalysis)
+_WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, RestoreAnalysis, TableExecuteAnalysis)
 
 
 def kind_of(analysis: Analysis) -> str:
@@ -43,7 +44,7 @@ def kind_of(analysis: Analysis) -> str:
     """
     if isinstance(analysis, CreateTableAnalysis):
         return "CREATE TABLE" if analysis.spark is None else "CREATE TABLE AS"
-    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis | RestoreAnalysis):
+    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis | RestoreAnalysis | TableExecuteAnalysis):
         return analysis.kind
     return _KINDS[type(analysis)]
 

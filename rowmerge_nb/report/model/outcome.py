@@ -178,6 +178,8 @@ def _finished(trace: Trace) -> Phrase:
         return (Run("Table "), name, Run(there or " is as it was before its first version."), *_sizes(trace))
     if trace.kind == "CALL":
         return (Run("Procedure "), name, Run(" was run."))
+    if trace.kind == "ALTER TABLE EXECUTE":
+        return _executed(trace, name)
     if trace.kind.startswith("SHOW"):
         return (Run("The catalogs answered."),)
     if trace.kind.startswith("CREATE TABLE") and trace.skipped:
@@ -207,6 +209,17 @@ def _finished(trace: Trace) -> Phrase:
         Run("."),
         *_sizes(trace),
     )
+
+
+def _executed(trace: Trace, table: Run) -> Phrase:
+    """Say what a procedure of a table did: rows are told where they were written anew."""
+    if trace.skipped:
+        return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
+    written = trace.output.written if trace.output is not None else ()
+    if not written:
+        return (Run("The procedure was run on table "), table, Run("."))
+    rows, files = sum(one.rows or 0 for one in written), plural(len(written), "file")
+    return (Run(f"{plural(rows, 'row')} of table "), table, Run(f" {'was' if rows == 1 else 'were'} written anew, into {files}."))
 
 
 def _changes(trace: Trace) -> Phrase:

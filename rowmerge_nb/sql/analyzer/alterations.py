@@ -9,22 +9,28 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.alterations import (
     AddColumn,
+    AddField,
     ColumnPosition,
     DropColumn,
     DropDefault,
+    DropField,
     DropNotNull,
     RenameColumn,
+    RenameField,
     RenameTable,
     SetColumnComment,
     SetColumnType,
     SetDefault,
+    SetFieldType,
     SetProperties,
     SetTableComment,
 )
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer import fields
 from rowmerge_nb.sql.analyzer.defaults import default_text
+from rowmerge_nb.sql.analyzer.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
@@ -34,6 +40,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
 
+_OF_FIELDS: Final = {
+    AddField: "adding fields",
+    DropField: "dropping fields",
+    RenameField: "renaming fields",
+    SetFieldType: "setting field types",
+}
+
 __all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
 
 _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
@@ -42,6 +55,8 @@ _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes t
 def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze ALTER TABLE."""
     assert isinstance(statement, st.AlterTable)
+    if isinstance(statement.action, st.TableExecute):
+        return table_execute(context, statement, statement.action)
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
     if isinstance(statement.action, st.RenameTable):
@@ -56,6 +71,10 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span, target.remedy)
     alteration = _Alterations(context, target).of(statement.action)
+    doing = next((words for kind, words in _OF_FIELDS.items() if isinstance(alteration, kind)), None)
+    if doing is not None and not context.tables.alters_fields(target.catalog):
+        hint = "ALTER COLUMN ... SET DATA TYPE may give the whole column another type."
+        context.error("NOT_SUPPORTED", f"This connector does not support {doing}", None, hint)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(
         context.text,
@@ -192,7 +211,7 @@ class _Alterations:
             case st.RenameColumn():
                 return self._renamed(action)
             case st.SetColumnType():
-                return SetColumnType(self._column(action.name), defined_type(action.type))
+                return self._retyped(action)
             case st.DropNotNull():
                 return self._nullable(action)
             case st.SetDefault():
@@ -213,7 +232,32 @@ class _Alterations:
             self._context.error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint)
         return found.name
 
-    def _added(self, action: st.AddColumn) -> AddColumn | None:
+    def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
+        if not action.fields:
+            return SetColumnType(self._column(action.name), defined_type(action.type))
+        names = [part.value for part in (action.name, *action.fields)]
+        if names[0] not in self._columns:
+            self._refuse("COLUMN_NOT_FOUND", f"Column '{'.'.join(names)}' does not exist")
+        return fields.retyped(self._refuse, self._columns[names[0]], names, defined_type(action.type))
+
+    def _refuse(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
+        """Refuse something about a field; Trino's errors point at the whole statement, or nowhere."""
+        self._context.error(code, message, self._context.statement_span() if placed else None)
+
+    def _whole(self, name: st.Identifier) -> ColumnMetadata:
+        """Give the column that fields are of."""
+        found = self._columns.get(name.value)
+        if found is None:
+            self._refuse("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist")
+        return found
+
+    def _added(self, action: st.AddColumn) -> AddColumn | AddField | None:
+        if action.within:
+            column, names = self._whole(action.within[0]), [part.value for part in action.within]
+            if action.position != "LAST":
+                self._refuse("NOT_SUPPORTED", "Specifying column position is not supported for nested columns")
+            new, kind = action.column.name.value, defined_type(action.column.type)
+            return fields.added(self._refuse, column, names, new, kind, if_not_exists=action.if_not_exists)
         name = action.column.name
         defined_type(action.column.type)
         if name.value in self._columns:
@@ -227,7 +271,10 @@ class _Alterations:
             defined_column(self._context, self._target.catalog, action.column), ColumnPosition(action.position), after
         )
 
-    def _dropped(self, action: st.DropColumn) -> DropColumn | None:
+    def _dropped(self, action: st.DropColumn) -> DropColumn | DropField | None:
+        if action.fields and (action.name.value in self._columns or not action.if_exists):
+            names = [part.text for part in action.fields]
+            return fields.dropped(self._refuse, self._whole(action.name), names, if_exists=action.if_exists)
         if action.if_exists and action.name.value not in self._columns:
             return None
         column = self._column(action.name)
@@ -236,7 +283,11 @@ class _Alterations:
             self._context.error("NOT_SUPPORTED", "Cannot drop the only column in a table", span, "DROP TABLE drops the table.")
         return DropColumn(column)
 
-    def _renamed(self, action: st.RenameColumn) -> RenameColumn | None:
+    def _renamed(self, action: st.RenameColumn) -> RenameColumn | RenameField | None:
+        if action.fields and (action.name.value in self._columns or not action.if_exists):
+            names = [part.value for part in (action.name, *action.fields)]
+            whole = self._whole(action.name)
+            return fields.renamed(self._refuse, whole, names, action.to.value, if_exists=action.if_exists)
         if action.if_exists and action.name.value not in self._columns:
             return None
         column = self._column(action.name)

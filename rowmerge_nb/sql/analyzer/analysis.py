@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
-    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
@@ -92,6 +94,7 @@ class TableBinding:
         deterministic: reading it twice within the statement gives the same rows.
         is_read_by_tasks: asks whether every task can read it by itself, and each has the same rows in the same order.
         version: the version of the table that the statement names; None for the table as it is.
+        hidden: columns that the statement may name besides, which are read behind the others.
     """
 
     display: str
@@ -108,6 +111,12 @@ class TableBinding:
     deterministic: bool = True
     is_read_by_tasks: Callable[[], bool] = field(default=_by_none, compare=False)
     version: ConnectorTableVersion | None = None
+    hidden: tuple[ColumnHandle, ...] = ()
+
+    @property
+    def readable(self) -> tuple[ColumnHandle, ...]:
+        """All columns that expressions can speak of, by name and type."""
+        return (*(ColumnHandle(column.name, column.type) for column in self.columns), *self.hidden)
 
     @property
     def qualified(self) -> str:
@@ -211,6 +220,9 @@ class Tables(Protocol):
     def keeps_sizes(self, catalog: str) -> bool:
         """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
 
+    def alters_fields(self, catalog: str) -> bool:
+        """Tell whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+
     def evolves_tables(self, catalog: str) -> bool:
         """Tell whether a MERGE can add columns to a catalog's tables."""
 
@@ -228,6 +240,12 @@ class Tables(Protocol):
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Give the procedures of a catalog."""
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        """Give the procedures of a catalog's tables."""
+
+    def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
+        """Give a table's columns that can be read by their names alone."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -452,6 +470,7 @@ class RowChangeAnalysis(Analysis):
         clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
         returning: what RETURNING gives; None without it.
         checks: the target's CHECK constraints; none where no row is put into it.
+        hidden: the target's hidden columns that expressions may read.
     """
 
     target: TableBinding
@@ -460,6 +479,7 @@ class RowChangeAnalysis(Analysis):
     clauses: tuple[ClauseAnalysis, ...]
     returning: Returning | None = field(default=None, kw_only=True)
     checks: tuple[CheckConstraint, ...] = field(default=(), kw_only=True)
+    hidden: tuple[Field, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -599,6 +619,32 @@ class DefinitionAnalysis(Analysis):
     alteration: Alteration | None = None
     property_spans: Mapping[str, Span] = field(default_factory=dict)
     cascades: bool = False
+
+
+@dataclass(frozen=True)
+class TableExecuteAnalysis(Analysis):
+    """An ALTER TABLE EXECUTE.
+
+    Args:
+        target: the table.
+        procedure: its procedure.
+        arguments: the value of every argument.
+        constraint: what WHERE says of columns.
+        spark: Spark text of all of the table's rows, under its column names; read where the procedure rewrites them.
+        reads: what that reads.
+        size: tells how many rows these are.
+        where: where the condition stands.
+    """
+
+    target: TableBinding
+    procedure: TableProcedure
+    arguments: Mapping[str, Any]
+    constraint: Constraint
+    spark: str
+    reads: Reads
+    size: Size = field(default=unknown, compare=False)
+    where: Span | None = None
+    kind: str = "ALTER TABLE EXECUTE"
 
 
 @dataclass(frozen=True)

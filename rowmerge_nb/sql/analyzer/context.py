@@ -171,6 +171,8 @@ class Context:
             found = self.tables.resolve(written, version)
         if found is None:
             return None
+        if '"$' in self.text:
+            found = replace(found, hidden=self.tables.hidden(found))
         return self.bindings.setdefault(found.shown(found.qualified), found)
 
     def check_parts(self, name: TableName) -> None:

@@ -29,6 +29,7 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
@@ -56,13 +57,16 @@ class _MergeAnalyzer:
         self.named = QueryAnalyzer(context).visible(statement.named)
         name = statement.target_alias
         self.qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
-        self.visible = self.fields = self._fields(self.target.columns)
+        self.own = self.fields = self._fields(self.target.columns)
+        self.hidden = tuple(replace(field, hidden=True) for field in self._fields(self.target.hidden))
+        self.visible = (*self.own, *self.hidden)
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
         relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
         source = self._source(relation)
-        added = () if statement.evolution is None else self._evolve(statement.evolution, relation.fields)
+        offered = tuple(field for field in relation.fields if not field.hidden)
+        added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
         # Columns that the statement adds are assigned and returned; no expression speaks of what no row has.
         both = (*self.visible, *relation.fields)
         on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
@@ -70,7 +74,7 @@ class _MergeAnalyzer:
         on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
         checks = check_constraints(context, self.target, context.statement_span(statement.target.span))
         clauses = tuple(
-            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
+            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, offered)
             for clause in statement.clauses
         )
         returning = None
@@ -92,10 +96,11 @@ class _MergeAnalyzer:
             added=added,
             returning=returning,
             checks=checks,
+            hidden=tuple(map(as_field, self.hidden)),
             origins=tuple(context.origins),
         )
 
-    def _fields(self, columns: Sequence[ColumnMetadata]) -> tuple[ScopeField, ...]:
+    def _fields(self, columns: Sequence[ColumnMetadata | ColumnHandle]) -> tuple[ScopeField, ...]:
         return tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, self.qualifier, target=True) for c in columns)
 
     def _target(self) -> a.TableBinding:
@@ -257,8 +262,8 @@ class _MergeAnalyzer:
             return [index for index, field in enumerate(self.fields) if str(field.name).lower() in names]
         columns = clause.columns
         if not columns:
-            self._check_count(clause, len(self.visible))
-            return list(range(len(self.visible)))
+            self._check_count(clause, len(self.own))
+            return list(range(len(self.own)))
         by_name = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
         indexes: dict[int, None] = {}
         for column in columns:
@@ -351,7 +356,7 @@ class _MergeAnalyzer:
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
         """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
-        target, source = ({f.symbol for f in fields} for fields in (self.fields, relation.fields))
+        target, source = ({f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields))
         pairs, columns = [], []
         for part in conjuncts(on):
             if not (isinstance(part, e.Apply) and part.name == "=" and not is_float(part.arguments[0].type)):

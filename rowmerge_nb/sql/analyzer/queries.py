@@ -165,10 +165,11 @@ class QueryAnalyzer(RelationAnalyzer):
         return self._set_operation(node)
 
     def _whole(self, relation: RelationResult) -> QueryResult:
-        columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
+        fields = tuple(field for field in relation.fields if not field.hidden)
+        columns = ", ".join(e.quote(field.symbol) for field in fields)
         text = f"SELECT {columns} FROM {relation.text}"
         return QueryResult(
-            relation.fields,
+            fields,
             text,
             relation.reaching,
             relation.deterministic,

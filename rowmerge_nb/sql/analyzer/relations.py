@@ -318,14 +318,16 @@ class RelationAnalyzer:
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
         """Give the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
+        shown = len(binding.columns)
         fields = tuple(
-            ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier, table=binding.name) for c in binding.columns
+            ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier, table=binding.name, hidden=place >= shown)
+            for place, c in enumerate(binding.readable)
         )
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
-        columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.columns, strict=True))
-        shown, tables = binding.shown(binding.qualified), self.context.tables
-        tree = q.Scanned(shown, columns, lambda: binding.estimated_rows, lambda: tables.statistics(binding))
+        columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.readable, strict=True))
+        name_shown, tables = binding.shown(binding.qualified), self.context.tables
+        tree = q.Scanned(name_shown, columns, lambda: binding.estimated_rows, lambda: tables.statistics(binding))
         return RelationResult(
             fields,
             text,
@@ -426,6 +428,8 @@ class RelationAnalyzer:
     def _renamed(
         self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
     ) -> RelationResult:
+        if columns:
+            result = replace(result, fields=tuple(field for field in result.fields if not field.hidden))
         if columns and len(columns) != len(result.fields):
             said = f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available"
             self.context.error("MISMATCHED_COLUMN_ALIASES", said, node.span)

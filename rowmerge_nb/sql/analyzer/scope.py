@@ -76,6 +76,7 @@ class ScopeField:
         qualified_only: only a qualified name finds it (``old.id`` in RETURNING).
         table: catalog, schema and name of the table or view that it is a column of; empty for what is computed.
         aliased: it was given another name.
+        hidden: ``*`` leaves it out.
     """
 
     symbol: str
@@ -86,6 +87,7 @@ class ScopeField:
     qualified_only: bool = False
     table: tuple[str, ...] = ()
     aliased: bool = False
+    hidden: bool = False
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Do these parts name this field? What stands before the name must be the end of the qualifier."""

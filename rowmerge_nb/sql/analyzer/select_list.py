@@ -82,10 +82,10 @@ def expanded(context: Context, item: s.AllColumns, relation: RelationResult | No
     if relation is None:
         context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
     if item.target is None:
-        return tuple(f for f in relation.fields if not f.qualified_only)
+        return tuple(f for f in relation.fields if not (f.qualified_only or f.hidden))
     assert isinstance(item.target, s.Name)
     parts = tuple(part.value for part in item.target.parts)
-    fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
+    fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts and not f.hidden)
     if not fields:
         row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
         hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None

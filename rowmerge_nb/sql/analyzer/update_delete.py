@@ -21,6 +21,10 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed.types import is_assignable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.handles import ColumnHandle
+    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.syntax import Expression
 
@@ -37,11 +41,12 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     """
     assert isinstance(statement, st.Update)
     target = _target(context, statement.target, "UPDATE")
-    fields = _fields(context, statement.target, target)
+    fields = _fields(context, statement.target, target.columns)
+    hidden = _fields(context, statement.target, target.hidden, hidden=True)
     indexes = _assigned(context, statement, target)
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
-    where = _where(context, statement.where, fields)
-    scope = Scope(fields)
+    where = _where(context, statement.where, (*fields, *hidden))
+    scope = Scope((*fields, *hidden))
     values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
     kinds = [fields[index].type for index in indexes]
     if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
@@ -67,6 +72,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         where,
         returning=returning,
         checks=checks,
+        hidden=tuple(map(as_field, hidden)),
         origins=tuple(context.origins),
     )
 
@@ -79,8 +85,9 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     """
     assert isinstance(statement, st.Delete)
     target = _target(context, statement.target, "DELETE")
-    fields = _fields(context, statement.target, target)
-    where = _where(context, statement.where, fields)
+    fields = _fields(context, statement.target, target.columns)
+    hidden = _fields(context, statement.target, target.hidden, hidden=True)
+    where = _where(context, statement.where, (*fields, *hidden))
     returning = _returning(context, statement, fields)
     return a.DeleteAnalysis(
         statement.text,
@@ -92,6 +99,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
         returning=returning,
+        hidden=tuple(map(as_field, hidden)),
         origins=tuple(context.origins),
     )
 
@@ -109,9 +117,11 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
     return target
 
 
-def _fields(context: Context, name: st.TableName, target: a.TableBinding) -> tuple[ScopeField, ...]:
+def _fields(
+    context: Context, name: st.TableName, columns: Sequence[ColumnMetadata | ColumnHandle], *, hidden: bool = False
+) -> tuple[ScopeField, ...]:
     qualifier = tuple(part.value for part in name.parts)
-    return tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
+    return tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden) for c in columns)
 
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:

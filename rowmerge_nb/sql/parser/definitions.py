@@ -246,20 +246,21 @@ class DefinitionReader(MergeReader):
             self.expect("PROPERTIES")
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
-    def _column(self, *behind_name: str, added: bool = False) -> st.ColumnDefinition:
+    def _column(self, *behind_name: str, added: tuple[st.Identifier, ...] = ()) -> st.ColumnDefinition:
         """Read a column.
 
         Args:
             behind_name: what else could follow its name.
-            added: it is one of ALTER TABLE, whose name may be that of a field.
+            added: of one of ALTER TABLE its name, which may be that of a field.
         """
-        name = self._altered_column() if added else self.identifier()
+        name = added[-1] if added else self.identifier()
         if added:
             self.restart()
         self.note(*behind_name)
         written = self.type_name()
         hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
-        kind = self._type_of_column(name, written, name.span, hint)
+        first = added[0] if added else name
+        kind = self._type_of_column(first, written, first.span, hint)
         default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
         if self.accept("NOT"):
@@ -377,13 +378,14 @@ class DefinitionReader(MergeReader):
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
             self._alter_owner()
+        table = self.token.span
         self.take()
         if_exists = self._accept_if("EXISTS")
         named_if = self.token.word == "IF"
         name = self.table_name()
         if named_if:
             self.note("'EXISTS'")
-        return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+        return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
 
     def _alter_view(self) -> st.RenameView:
         start = self.index
@@ -416,7 +418,7 @@ class DefinitionReader(MergeReader):
         self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine", _NOBODY)
 
     def _alteration(
-        self,
+        self, *, if_exists: bool
     ) -> (
         st.AddColumn
         | st.DropColumn
@@ -427,12 +429,13 @@ class DefinitionReader(MergeReader):
         | st.SetDefault
         | st.DropDefault
         | st.SetProperties
+        | st.TableExecute
     ):
-        if self.at("EXECUTE"):
-            self._executed()
+        if not if_exists and self.at("EXECUTE"):
+            return self._executed()
         if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
             self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine", _NOBODY)
-        word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME", *(() if if_exists else ("SET",))).word
         if word == "SET":
             self.note("'AUTHORIZATION'")
             self.expect("PROPERTIES")
@@ -446,65 +449,62 @@ class DefinitionReader(MergeReader):
         if word == "ADD":
             return self._added_column()
         if word == "ALTER":
-            return self._altered_by(self._altered_column())
+            return self._altered_by(*self._path())
         if_exists = self._accept_if("EXISTS")
-        name = self._altered_column()
+        name, *fields = self._path()
         if word == "DROP":
-            return st.DropColumn(name, if_exists)
+            return st.DropColumn(name, if_exists, tuple(fields))
         self.expect("TO")
-        return st.RenameColumn(name, self.identifier(), if_exists)
+        return st.RenameColumn(name, self.identifier(), if_exists, tuple(fields))
 
-    def _altered_by(self, name: st.Identifier) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
-        """Read what ALTER COLUMN does to a column."""
+    def _altered_by(
+        self, name: st.Identifier, *fields: st.Identifier
+    ) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
+        """Read what ALTER COLUMN does to a column, or to a field of one."""
         sets = self.token.word == "SET"
         if sets:
             self.close("SET")
         else:
-            self.expect("DROP", "SET")
+            self.expect(*(() if fields else ("DROP",)), "SET")
         if self.extended and self.accept("DEFAULT"):
             return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
         if sets:
             self.close("DATA")
             self.close("TYPE")
             written = self.type_name()
-            return st.SetColumnType(name, self._type_of_column(name, written, written.span))
+            whole = replace(name, text=".".join(part.text for part in (name, *fields)))
+            return st.SetColumnType(name, self._type_of_column(whole, written, written.span), fields)
         self.expect("NOT")
         self.expect("NULL")
         return st.DropNotNull(name)
 
-    def _altered_column(self) -> st.Identifier:
-        """The name of a column; one of a field of a row is refused."""
-        name = self.identifier()
-        while self.at("."):
-            said = "Fields of rows cannot be altered by this engine"
-            self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Only whole columns can.").at(self.token.span))
-            self.take()
-            name = self.identifier()
-        return name
+    def _path(self) -> tuple[st.Identifier, ...]:
+        """Read the name of a column, with those of its fields behind it."""
+        names = [self.identifier()]
+        while self.accept("."):
+            names.append(self.identifier())
+        return tuple(names)
 
-    def _executed(self) -> NoReturn:
-        """Read a procedure of a table, which is refused."""
-        hint = "Leave it out. What there is to look after in a store, its procedures do: CALL catalog.system.name(...)."
-        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine", hint)
+    def _executed(self) -> st.TableExecute:
+        """Read a procedure of a table, its arguments, and which rows it is about."""
         self.take()
-        self.identifier()
+        name, arguments = self.identifier(), list[st.CallArgument]()
         if self.accept("(") and not self.accept(")"):
-            self._call_argument()
+            arguments.append(self._call_argument())
             self.restart()
             while self.accept(","):
-                self._call_argument()
+                arguments.append(self._call_argument())
                 self.restart()
             self.expect(")")
-        if self.accept("WHERE"):
-            self.expression()
-        self._refuse_read()
+        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
 
     def _added_column(self) -> st.AddColumn:
         if_not_exists = self._accept_if("NOT", "EXISTS")
-        column = self._column(added=True)
+        *within, name = self._path()
+        column = self._column(added=(*within, name))
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
-        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after)
+        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after, tuple(within))
 
     def _accept_if(self, *words: str) -> bool:
         """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""

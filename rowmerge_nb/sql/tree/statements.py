@@ -378,29 +378,32 @@ class Deallocate(Statement):
 
 @dataclass(frozen=True)
 class AddColumn:
-    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``."""
+    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``; ``within`` are the names before that of a new field."""
 
     column: ColumnDefinition
     if_not_exists: bool
     position: str
     after: Identifier | None
+    within: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
 class DropColumn:
-    """``DROP COLUMN [IF EXISTS] name``."""
+    """``DROP COLUMN [IF EXISTS] name``; ``fields`` are the names behind that of a column."""
 
     name: Identifier
     if_exists: bool
+    fields: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """``RENAME COLUMN [IF EXISTS] name TO other``."""
+    """``RENAME COLUMN [IF EXISTS] name TO other``; ``fields`` are the names behind that of a column."""
 
     name: Identifier
     to: Identifier
     if_exists: bool
+    fields: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -412,10 +415,14 @@ class RenameTable:
 
 @dataclass(frozen=True)
 class SetColumnType:
-    """``ALTER COLUMN name SET DATA TYPE type``; in place of a type stands why there is none of that name."""
+    """``ALTER COLUMN name SET DATA TYPE type``; in place of a type stands why there is none of that name.
+
+    ``fields`` are the names behind that of a column.
+    """
 
     name: Identifier
     type: Type | AnalysisError
+    fields: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -449,8 +456,17 @@ class SetProperties:
 
 
 @dataclass(frozen=True)
+class TableExecute:
+    """``EXECUTE procedure(argument => value) WHERE condition`` of ALTER TABLE."""
+
+    procedure: Identifier
+    arguments: tuple[CallArgument, ...]
+    where: Expression | None
+
+
+@dataclass(frozen=True)
 class AlterTable(Statement):
-    """``ALTER TABLE [IF EXISTS] name action``."""
+    """``ALTER TABLE [IF EXISTS] name action``; ``word`` is where TABLE stands."""
 
     name: TableName
     if_exists: bool
@@ -464,7 +480,9 @@ class AlterTable(Statement):
         | SetDefault
         | DropDefault
         | SetProperties
+        | TableExecute
     )
+    word: Span
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, mo
 
         def write(**given: Any) -> None:
             path = Path(given["metadata_path"].removeprefix("file://"))
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             raise OSError(errno.ENOSPC, "No space left on device")
 

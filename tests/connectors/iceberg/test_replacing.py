@@ -55,7 +55,12 @@ def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_sna
     assert rows(lake) == [("q", 5)]
     former = before.current_snapshot().snapshot_id
     assert rows(lake, f"SELECT * FROM t FOR VERSION AS OF {former} ORDER BY a") == [(1, "x"), (2, "y")]
-    assert rows(lake, 'SELECT is_current_ancestor FROM "t$history" ORDER BY made_current_at') == [(False,), (True,), (True,)]
+    assert rows(lake, 'SELECT is_current_ancestor FROM "t$history" ORDER BY made_current_at') == [
+        (False,),
+        (False,),
+        (True,),
+        (True,),
+    ]
 
 
 def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(lake: Engine) -> None:

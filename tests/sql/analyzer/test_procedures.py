@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.spi import Procedure, ProcedureArgument, parse_type
+from rowmerge_nb.spi import Procedure, ProcedureArgument, TableProcedure, parse_type
 from rowmerge_nb.sql.analyzer.analysis import CallAnalysis
 from tests.sql.support import FakeTables, meaning, refusal
 
@@ -36,6 +36,9 @@ class Catalogs(FakeTables):
             Procedure("system", "create_empty_partition", made, lambda session, **values: None),
             Procedure("system", "counted", counted, lambda session, **values: None),
         ]
+
+    def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
+        return []
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=[case["sql"] for case in RECORDED])

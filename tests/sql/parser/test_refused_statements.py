@@ -36,7 +36,6 @@ REFUSED = {
     "DROP FUNCTION f()": "docs/functions.md",
     "WITH FUNCTION f() RETURNS bigint RETURN 1 SELECT 1": "query of WITH",
     "ALTER SCHEMA s RENAME TO w": "CREATE SCHEMA with the new name",
-    "ALTER TABLE t EXECUTE optimize": "CALL catalog.system.name",
     "ALTER TABLE t SET AUTHORIZATION a": "leave it out",
 }
 

@@ -1,0 +1,140 @@
+"""The order of rows within data files: what the property ``sorted_by`` says, how Iceberg's metadata have it, and rows put into it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.sorting import SortOrder
+
+    from rowmerge_nb.connectors.iceberg.handles import Field
+
+__all__ = ["SortKey", "keys_of", "order_of", "parse_keys", "shown_keys", "sorted_rows"]
+
+_KEY: Final = re.compile(
+    r'\s*(?:"(?P<quoted>(?:""|[^"])*)"|(?P<plain>[a-z_][a-z0-9_]*))'
+    r"(?:\s+(?P<order>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*",
+    re.IGNORECASE,
+)
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column that decides the order.
+
+    Args:
+        name: the column.
+        descending: greater values come first.
+        nulls_first: NULL comes before all values.
+    """
+
+    name: str
+    descending: bool = False
+    nulls_first: bool = True
+
+    def __str__(self) -> str:
+        """Write the key as Trino shows it."""
+        name = self.name if _PLAIN.fullmatch(self.name) else '"{}"'.format(self.name.replace('"', '""'))
+        return f"{name} {'DESC' if self.descending else 'ASC'} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
+    """Read what ``sorted_by`` lists.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY.
+
+    >>> [str(key) for key in parse_keys(["ID", '"a b" desc', "c ASC NULLS LAST"])]
+    ['id ASC NULLS FIRST', '"a b" DESC NULLS LAST', 'c ASC NULLS LAST']
+    """
+    keys = []
+    for text in texts:
+        found = _KEY.fullmatch(text)
+        if found is None:
+            msg, hint = f"Unable to parse sort field: [{text}]", "Write ARRAY['column', 'other DESC NULLS FIRST']."
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint)
+        name = found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"')
+        descending = (found["order"] or "").upper() == "DESC"
+        nulls_first = not descending if found["nulls"] is None else found["nulls"].upper() == "FIRST"
+        keys.append(SortKey(name.lower(), descending, nulls_first))
+    return tuple(keys)
+
+
+def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> SortOrder:
+    """Give an order as Iceberg's metadata have it.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no order.
+    """
+    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, NullOrder, SortDirection, SortField, SortOrder
+    from pyiceberg.transforms import IdentityTransform
+
+    fields = []
+    for key in keys:
+        source = next((field for field in schema.fields if field.name.lower() == key.name), None)
+        if source is None:
+            msg = f"Column not found: {key.name}"
+            hint = f"The table has the columns {', '.join(field.name for field in schema.fields)}."
+            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", properties=("sorted_by",), hint=hint)
+        if not source.field_type.is_primitive:
+            msg, hint = (
+                "Invalid sorted_by definition",
+                f"Values of column '{source.name}', of type {source.field_type}, have no order.",
+            )
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("sorted_by",), hint=hint)
+        direction = SortDirection.DESC if key.descending else SortDirection.ASC
+        nulls = NullOrder.NULLS_FIRST if key.nulls_first else NullOrder.NULLS_LAST
+        fields.append(SortField(source.field_id, IdentityTransform(), direction, nulls))
+    return SortOrder(*fields, order_id=order_id) if fields else UNSORTED_SORT_ORDER
+
+
+def shown_keys(table: Table) -> tuple[SortKey, ...]:
+    """Give the keys of a table's order; none for an order of what is computed of columns, or of parts of them, which is not followed."""
+    from pyiceberg.table.sorting import NullOrder, SortDirection
+
+    schema, keys = table.schema(), []
+    for part in table.sort_order().fields:
+        name = next((field.name for field in schema.fields if field.field_id == part.source_id), None)
+        if name is None or str(part.transform) != "identity":
+            return ()
+        keys.append(SortKey(name, part.direction == SortDirection.DESC, part.null_order == NullOrder.NULLS_FIRST))
+    return tuple(keys)
+
+
+def keys_of(keys: Sequence[SortKey], fields: Sequence[Field]) -> tuple[tuple[int, bool, bool], ...]:
+    """Give for each key which column it is, whether greater values come first, and whether NULL does."""
+    names = [field.name for field in fields]
+    return tuple((names.index(key.name), key.descending, key.nulls_first) for key in keys)
+
+
+def sorted_rows(rows: pa.Table, keys: Sequence[tuple[int, bool, bool]]) -> pa.Table:
+    """Put rows into an order: NULL where each key wants it, NaN as the greatest number.
+
+    >>> rows = pa.table({"a": [1.0, None, float("nan"), 2.0], "b": [1, 2, 3, 4]})
+    >>> sorted_rows(rows, [(0, True, False)])["b"].to_pylist()
+    [3, 4, 1, 2]
+    """
+    columns: dict[str, pa.ChunkedArray] = {}
+    order: list[tuple[str, str]] = []
+    for number, (place, descending, nulls_first) in enumerate(keys):
+        values, direction = rows.column(place), "descending" if descending else "ascending"
+        parts = [(pc.is_null(values), "descending" if nulls_first else "ascending")]
+        if pa.types.is_floating(values.type):
+            parts.append((pc.is_nan(values), direction))
+        parts.append((values, direction))
+        for part, (value, how) in enumerate(parts):
+            columns[f"{number}.{part}"] = value
+            order.append((f"{number}.{part}", how))
+    return rows.take(pc.sort_indices(pa.table(columns), sort_keys=order))

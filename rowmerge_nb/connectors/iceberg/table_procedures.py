@@ -1,0 +1,237 @@
+"""What ``ALTER TABLE ... EXECUTE`` does with an Iceberg table, under the names and by the rules of Trino's connector."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument, TableProcedure, TableProcedureArgument
+from rowmerge_nb.spi.types import BIGINT, VARCHAR, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = [
+    "TABLE_PROCEDURES",
+    "WEEK",
+    "Retention",
+    "check_partitions",
+    "check_retention",
+    "check_rollback",
+    "expired_snapshots",
+    "procedures_of",
+    "refuse_disabled",
+]
+
+_NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+_SIZES: Final = {unit: 1 << 10 * power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB"))}
+_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TEMPORAL: Final = {"year", "month", "day", "hour"}
+
+
+@dataclass(frozen=True)
+class Retention:
+    """A duration as it was written.
+
+    >>> str(Retention(25, "h")), Retention(25, "h") < Retention(7, "d")
+    ('25.00h', True)
+    """
+
+    number: float
+    unit: str
+
+    @property
+    def time(self) -> timedelta:
+        """How long it is."""
+        return timedelta(seconds=self.number * _TIMES[self.unit])
+
+    def __str__(self) -> str:
+        return f"{self.number:.2f}{self.unit}"
+
+    def __lt__(self, other: Retention) -> bool:
+        return self.time < other.time
+
+
+def _size(text: str) -> int:
+    """Read a size as Trino does.
+
+    >>> _size("1.5kB")
+    1536
+    >>> _size("1XB")
+    Traceback (most recent call last):
+    ValueError: Unknown unit: XB
+    """
+    number, unit = _measured(text, "size", "size is not a valid data size string: ")
+    if unit not in _SIZES:
+        msg = f"Unknown unit: {unit}"
+        raise ValueError(msg)
+    return int(number * _SIZES[unit])
+
+
+def _retention(text: str) -> Retention:
+    """Read a duration as Trino does.
+
+    >>> str(_retention(" 7 d"))
+    '7.00d'
+    """
+    number, unit = _measured(text, "duration", "duration is not a valid data duration string: ")
+    if unit not in _TIMES:
+        msg = f"Unknown time unit: {unit}"
+        raise ValueError(msg)
+    return Retention(number, unit)
+
+
+def _measured(text: str, what: str, refused: str) -> tuple[float, str]:
+    if not text:
+        msg = f"{what} is empty"
+        raise ValueError(msg)
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise ValueError(refused + text)
+    return float(found[1]), found[2]
+
+
+WEEK: Final = Retention(7, "d")
+"""How long files and snapshots are kept if nothing else is said, and at least."""
+
+_RETAINED: Final = (TableProcedureArgument("retention_threshold", VARCHAR, WEEK, _retention),)
+_FILES_OF: Final = parse_type("map(varchar, varchar)")
+TABLE_PROCEDURES: Final = (
+    TableProcedure("OPTIMIZE", (TableProcedureArgument("file_size_threshold", VARCHAR, 100 << 20, _size),), rewrites=True),
+    TableProcedure("OPTIMIZE_MANIFESTS"),
+    TableProcedure("DROP_EXTENDED_STATS"),
+    TableProcedure("ROLLBACK_TO_SNAPSHOT", (TableProcedureArgument("snapshot_id", BIGINT),)),
+    TableProcedure("EXPIRE_SNAPSHOTS", _RETAINED),
+    TableProcedure("REMOVE_ORPHAN_FILES", _RETAINED),
+    TableProcedure(
+        "ADD_FILES", tuple(TableProcedureArgument(name, VARCHAR) for name in ("location", "format", "recursive_directory"))
+    ),
+    TableProcedure(
+        "ADD_FILES_FROM_TABLE",
+        (
+            *(TableProcedureArgument(name, VARCHAR) for name in ("schema_name", "table_name")),
+            TableProcedureArgument("partition_filter", _FILES_OF),
+            TableProcedureArgument("recursive_directory", VARCHAR),
+        ),
+    ),
+)
+"""The procedures of every table."""
+
+_DISABLED: Final = ("ADD_FILES", "ADD_FILES_FROM_TABLE")
+
+
+def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
+    """Give what ``CALL catalog.system.name(...)`` can do; ``rollback`` is called with session, schema, table and snapshot."""
+    arguments = (
+        ProcedureArgument("schema", VARCHAR),
+        ProcedureArgument("table", VARCHAR),
+        ProcedureArgument("snapshot_id", BIGINT),
+    )
+    return (Procedure("system", "rollback_to_snapshot", arguments, rollback),)
+
+
+def refuse_disabled(procedure: str) -> None:
+    """Refuse what Trino's connector refuses where nobody has allowed it.
+
+    Raises:
+        ConnectorError: PERMISSION_DENIED.
+    """
+    if procedure in _DISABLED:
+        msg, hint = f"{procedure.lower()} procedure is disabled", "INSERT INTO ... SELECT copies the rows of another table."
+        raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
+
+
+def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
+    """See that nothing is removed that may be of use: who reads an old snapshot, and who writes, needs files for a while.
+
+    Raises:
+        ConnectorError: INVALID_PROCEDURE_ARGUMENT.
+    """
+    if asked < least:
+        name = procedure.lower()
+        msg = (
+            f"Retention specified ({asked}) is shorter than the minimum retention configured in the system ({least})."
+            f" Minimum retention can be changed with iceberg.{name.replace('_', '-')}.min-retention configuration property"
+            f" or iceberg.{name}_min_retention session property"
+        )
+        hint = "Here it is the argument min_retention of IcebergConnector: no statement of anybody may need what is younger."
+        raise ConnectorError(msg, code="INVALID_PROCEDURE_ARGUMENT", hint=hint)
+
+
+def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:
+    """See that a condition goes along partitions: of every file it is true for all rows, or for none.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED.
+    """
+    for name in constraint.domains:
+        if name == "$path":
+            continue
+        number = next((field.id for field in handle.fields if field.name == name), None)
+        for spec in table.metadata.specs().values():
+            kinds = {str(part.transform) for part in spec.fields if part.source_id == number}
+            if not kinds & {"identity", *_TEMPORAL}:
+                msg = (
+                    f"WHERE of procedure OPTIMIZE can only name partitions, and table '{handle.name}' has none by column '{name}'"
+                )
+                hint = "Leave that column out of WHERE: the whole table can be optimized, or whole partitions."
+                raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+
+
+def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:
+    """Give the snapshot to go back to.
+
+    Raises:
+        ConnectorError: INVALID_PROCEDURE_ARGUMENT for one that is none, or that the table does not come from.
+    """
+    from pyiceberg.table.snapshots import ancestors_of
+
+    known = ", ".join(str(one.snapshot_id) for one in table.metadata.snapshots[-3:])
+    hint = f"The newest snapshots of '{handle.name}' are: {known}." if known else f"Table '{handle.name}' has no snapshots yet."
+    if snapshot is None:
+        said = "Required procedure argument 'SNAPSHOT_ID' is missing"
+    elif table.metadata.snapshot_by_id(snapshot) is None:
+        said = f"Cannot roll back to unknown snapshot id: {snapshot}"
+    elif all(one.snapshot_id != snapshot for one in ancestors_of(table.current_snapshot(), table.metadata)):
+        said = f"Cannot roll back to snapshot, not an ancestor of the current state: {snapshot}"
+    else:
+        return snapshot
+    raise ConnectorError(said, code="INVALID_PROCEDURE_ARGUMENT", hint=hint)
+
+
+def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
+    """Give the snapshots that are of no use any more, by the rules of Iceberg.
+
+    What tags and branches point at stays, and of a branch's past as many snapshots as the table's properties or the branch say, and
+    those that are younger.
+
+    Args:
+        metadata: the table.
+        before: what was made before this moment goes.
+    """
+    oldest = before.timestamp() * 1000
+    fewest = int(metadata.properties.get("history.expire.min-snapshots-to-keep", 1))
+    kept: set[int] = set()
+    past: set[int] = set()
+    for ref in metadata.refs.values():
+        kept.add(ref.snapshot_id)
+        least = fewest if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+        age = ref.max_snapshot_age_ms
+        since = oldest if age is None else datetime.now(UTC).timestamp() * 1000 - age
+        at, count = (ref.snapshot_id, 0) if ref.snapshot_ref_type.value == "branch" else (None, 0)
+        while at is not None and (one := metadata.snapshot_by_id(at)) is not None:
+            past.add(at)
+            if count < least or one.timestamp_ms >= since:
+                kept.add(at)
+            at, count = one.parent_snapshot_id, count + 1
+    kept |= {one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in past and one.timestamp_ms >= oldest}
+    return [one.snapshot_id for one in metadata.snapshots if one.snapshot_id not in kept]

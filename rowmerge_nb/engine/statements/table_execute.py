@@ -1,0 +1,86 @@
+"""Running ALTER TABLE EXECUTE: a call of the connector, or rows that are read and written anew in tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.engine.spark.job import fragments_and_records
+from rowmerge_nb.engine.statements.account import check_fragments, sum_up
+from rowmerge_nb.engine.statements.query import plan_rows
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.planner import plan_insert
+from rowmerge_nb.plan.rules import apply_rules
+from rowmerge_nb.sql.analyzer.analysis import TableExecuteAnalysis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.spi.handles import ConnectorTableExecuteHandle
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+
+__all__ = ["TableExecuteRun"]
+
+
+@dataclass(kw_only=True)
+class TableExecuteRun(StatementRun):
+    """One ALTER TABLE EXECUTE on its way."""
+
+    analysis: TableExecuteAnalysis
+
+    def work(self) -> Callable[[], None] | None:
+        """Do what the procedure does, up to the finish call."""
+        with self.timed("run"):
+            analysis, target = self.analysis, self.analysis.target
+            self.transaction.target = target
+            session, metadata, log = self.transaction.session, self.transaction.metadata(target.catalog), self.transaction.log
+            handle = target.handle
+            assert handle is not None, "the analyzer refuses what no connector has"
+            name, arguments = analysis.procedure.name, analysis.arguments
+            try:
+                execute = log.call(
+                    "get_table_handle_for_execute",
+                    lambda: metadata.get_table_handle_for_execute(session, handle, name, arguments, analysis.constraint),
+                    name,
+                )
+            except ConnectorError as error:
+                if error.code == "NOT_SUPPORTED" and error.line is None and analysis.where is not None:
+                    error.at(analysis.where)
+                raise
+            if self.options.dry_run:
+                return None
+            if not analysis.procedure.rewrites:
+                log.call("execute_table_execute", lambda: metadata.execute_table_execute(session, execute), name)
+                return None
+            return self._rewritten(metadata, execute)
+
+    def _rewritten(self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle) -> Callable[[], None] | None:
+        """Read rows and write them anew, up to the finish call; give what makes that."""
+        analysis, target = self.analysis, self.analysis.target
+        session, log = self.transaction.session, self.transaction.log
+        execution = log.call("begin_table_execute", lambda: metadata.begin_table_execute(session, execute))
+        if execution is None:
+            self.skipped = True
+            return None
+        self.transaction.insert_handle = log.handle = execution.insert_handle
+        source = replace(target, handle=execution.source)
+        self.analysis = replace(analysis, bindings=(source,))
+        layout = metadata.get_insert_layout(session, execution.source)
+        text = analysis.spark
+        if execution.writers is not None and layout is None:
+            text = f"SELECT /*+ COALESCE({execution.writers}) */ * FROM ({text})"
+        plan = plan_insert(target, (text, analysis.reads), analysis.text, (source,), layout, size=analysis.size)
+        self.plan = apply_rules(plan, self.settings)
+        fragments, records = fragments_and_records(plan_rows(self, self.plan))
+        self.account = sum_up(records)
+        if self.account.errors:
+            raise self.account.errors[0]
+        check_fragments(self.account, fragments)
+        return partial(
+            self.finish,
+            "finish_table_execute",
+            fragments,
+            partial(metadata.finish_table_execute, session, execute, fragments),
+        )
