@@ -9,6 +9,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
+from rowmerge_nb.sql.analyzer.inline_functions import call_inline
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.special_forms import SPECIAL_FORMS
@@ -182,6 +183,9 @@ class CallAnalyzer:
         special = SPECIAL_FORMS.get(node.name)
         if special is not None:
             return special(self, node)
+        inline = call_inline(self, node)
+        if inline is not None:
+            return inline
         if node.name in self.site.functions and not node.arguments and node.window is None:
             return self.site.functions[node.name]
         if node.window is not None:

@@ -13,6 +13,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
+from rowmerge_nb.sql.analyzer.inline_functions import define_functions
 from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
@@ -100,6 +101,7 @@ class QueryAnalyzer(RelationAnalyzer):
         Raises:
             AnalysisError: with Trino's code and place; NOT_SUPPORTED for forms that are not handled here.
         """
+        define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)
         if isinstance(node.body, s.Select):
             result = inner._select(node.body, node)

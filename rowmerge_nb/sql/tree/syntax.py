@@ -589,8 +589,24 @@ class NamedQuery(Node):
 
 
 @dataclass(frozen=True)
+class FunctionDefinition(Node):
+    """``FUNCTION name(parameters) RETURNS type RETURN body``; where it is strict it gives NULL for a NULL. ``returns_span`` is the place of RETURNS."""
+
+    name: Identifier
+    parameters: tuple[tuple[Identifier, TypeName], ...]
+    returns: TypeName
+    returns_span: Span
+    body: Expression
+    strict: bool
+    deterministic: bool
+
+
+@dataclass(frozen=True)
 class QueryNode(QueryBody):
-    """A whole query; also a body where it stands in parentheses. ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last."""
+    """A whole query; also a body where it stands in parentheses.
+
+    ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last; ``functions`` are those that a statement brings along.
+    """
 
     named: tuple[NamedQuery, ...]
     body: QueryBody
@@ -600,3 +616,4 @@ class QueryNode(QueryBody):
     recursive: bool = False
     fetch: Span | None = None
     ties: bool = False
+    functions: tuple[FunctionDefinition, ...] = ()
