@@ -15,7 +15,7 @@ from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.samples import sample_ratio
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.analyzer.table_functions import table_function
+from rowmerge_nb.sql.analyzer.table_functions import kept_columns, sequence_rows, table_arguments
 from rowmerge_nb.sql.analyzer.versions import version_of
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.parser.statements import parse_query
@@ -294,14 +294,22 @@ class RelationAnalyzer:
         if isinstance(node, s.Unnest):
             return self._unnest(node, left)
         if isinstance(node, s.TableFunction):
-            field, text = table_function(self.context, node, self.expressions((), ExpressionSite("table function argument")))
-            tree = q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),))
-            return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True), tree=tree)
+            return self._table_function(node)
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
         assert isinstance(node, s.Join)
         return self._join(node)
+
+    def _table_function(self, node: s.TableFunction) -> RelationResult:
+        given = table_arguments(self.context, node)
+        table = given.get("input")
+        if isinstance(table, s.TableArgument):
+            found = self.relation(table.relation)
+            return replace(found, fields=kept_columns(self.context, given["columns"], found.fields), binding=None)
+        field, text = sequence_rows(self.context, given, self.expressions((), ExpressionSite("table function argument")))
+        tree = q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),))
+        return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True), tree=tree)
 
     def _table(self, node: s.Table) -> RelationResult:
         named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None

@@ -169,6 +169,14 @@ class StatementReader(DefinitionReader):
 
     def _query_statement(self) -> st.Statement:
         start = self.index
+        if self.token.word == "WITH" and self.ahead().word == "SESSION" and self.ahead(2).word not in {"AS", "("}:
+            self.take()
+            self.take()
+            session = [self._session_property()]
+            while self.accept(","):
+                session.append(self._session_property())
+            self.note("'WITH'")
+            return st.Query(*self.whole(), self.query_of_statement(), tuple(session))
         if self.at_functions():
             return st.Query(*self.whole(), self.query_of_statement())
         named, recursive = self.accept_with(is_statement=True)
@@ -180,6 +188,13 @@ class StatementReader(DefinitionReader):
                 )
             return self.merge(named)
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+
+    def _session_property(self) -> tuple[st.TableName, s.Expression]:
+        name = self.table_name()
+        self.expect("=")
+        value = self.expression()
+        self.restart()
+        return name, value
 
     # -- the other statements that change rows --------------------------------------------------------------------
 

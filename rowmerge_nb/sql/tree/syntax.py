@@ -480,6 +480,21 @@ class Unnest(Relation):
 
 
 @dataclass(frozen=True)
+class TableArgument(Expression):
+    """``TABLE(name)`` or ``TABLE(query)`` as an argument of a table function."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Descriptor(Expression):
+    """``DESCRIPTOR(a, b)`` as an argument of a table function; ``typed`` tells whether a column has a type."""
+
+    columns: tuple[Identifier, ...]
+    typed: bool
+
+
+@dataclass(frozen=True)
 class TableFunction(Relation):
     """``TABLE(name(a, parameter => b))``: each argument with the parameter it is for, None where it goes by position."""
 
