@@ -57,7 +57,7 @@ and {others} others.
   as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
   `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
-  `IS DISTINCT FROM` takes NaN as the key of two maps for the same. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
+  `IS DISTINCT FROM` and groups take NaN as the key of two maps for the same. What is grouped or told apart has its maps' entries in the order of their keys. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`
   and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
@@ -76,7 +76,7 @@ and {others} others.
 - **CREATE TABLE AS** keeps lengths and precisions in memory, as in Trino, up to six digits of a second. Elsewhere it makes columns of `varchar`, `timestamp(6)` and `time(6)`, as Trino's Iceberg connector does.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
-- **Not here**, and NOT_SUPPORTED: GROUP BY and DISTINCT aggregates of maps, of which Spark has no order; `normalize` in GROUP BY or in the ON of a join, since Spark does not know that it gives the same each time.
+- **Not here**, and NOT_SUPPORTED: maps whose keys hold maps, and subqueries that read a map of the query around them; `normalize` of columns of both sides in the ON of a join, in that of MERGE, in aggregates over windows and in comparisons with queries, since Spark does not know that it gives the same each time.
 """
 
 _KEPT_INTRODUCTION = """\

@@ -74,6 +74,10 @@ _NOT_IN_SPARK: Final = {
         "A subquery that reads a map of a query around it is not supported by this engine: Spark has none",
         "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one.",
     ),
+    "CallMethodViaReflection should be initialized before eval": (
+        "normalize in a comparison with a query is not supported by this engine: Spark does not know that it gives the same each time",
+        "Compute it in a subquery in FROM, and compare its column.",
+    ),
     "ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED": (
         "A subquery reads a column of a query around it at a place where Spark allows none",
         "Join what the subquery reads, or read the column in its WHERE.",
@@ -86,7 +90,7 @@ _NOT_IN_SPARK: Final = {
 """What Trino has and Spark or Arrow has not, by Spark's condition: what is said of it, and what can be done."""
 
 _OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|MAP_TYPE_INPUT")
-"""Conditions of Spark's that only a map can bring about, since the analyzer refuses all else that has no order."""
+"""Conditions of Spark's that only keys with maps can bring about, since the analyzer refuses all else that has no order."""
 
 _NEXT_STEPS: Final = {
     "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
@@ -199,8 +203,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         )
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
     if type(error).__name__ == "AnalysisException" and _OF_MAPS.search(text):
-        message = "Maps are compared with maps by = and IS DISTINCT FROM alone in this engine: Spark puts them in no order"
-        hint = "Compare their entries: array_sort(map_entries(m)) is an array of rows."
+        message = "Keys of maps that hold maps are not supported by this engine: Spark has none"
+        hint = "Take the entries for a key: array_sort(map_entries(m)) is an array of rows."
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["is_long", "long_settings"]
+__all__ = ["is_long", "long_settings", "many_joins"]
 
 _LONG: Final = 20_000
 _LONG_OF_MANY_ROWS: Final = 200_000
@@ -48,6 +48,10 @@ _SIMPLIFYING: Final = (
 compare all terms with all: a condition of 3,000 terms joined by AND takes ten times as long with them."""
 
 
+_MANY_JOINS: Final = 12
+_NOTHING_INFERRED: Final = {"spark.sql.constraintPropagation.enabled": "false"}
+
+
 def is_long(length: int, *, small: bool) -> bool:
     """Tell whether a statement's expressions are so long that it runs with `long_settings`.
 
@@ -59,6 +63,20 @@ def is_long(length: int, *, small: bool) -> bool:
     (True, False)
     """
     return length > (_LONG if small else _LONG_OF_MANY_ROWS)
+
+
+def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
+    """Give the settings for a statement that joins many tables; none for one that does not.
+
+    From what is equal Spark infers what else is, of which there is no end: sixty tables that are joined one to the next take it minutes.
+
+    Args:
+        texts: all Spark SQL of its plan.
+
+    >>> many_joins(["SELECT 1 FROM a JOIN b ON a.x = b.x"])
+    {}
+    """
+    return _NOTHING_INFERRED if sum(text.count(" JOIN ") for text in texts) > _MANY_JOINS else {}
 
 
 def long_settings(spark: Any) -> Mapping[str, str]:

@@ -307,6 +307,8 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(private / "spark"),
         "spark.log.level": "WARN",
+        # Each join and each sort of a task takes a page at least; by itself Spark makes them so large that forty use up the memory.
+        "spark.buffer.pageSize": "2m",
         "spark.pyspark.python": sys.executable,
         # As Spark has it for workers of its SQL: so those of RDDs are the same.
         "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",

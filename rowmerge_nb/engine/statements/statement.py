@@ -26,7 +26,7 @@ from rowmerge_nb.engine.spark.interrupts import (
     to_its_end,
 )
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.long_statements import is_long, long_settings
+from rowmerge_nb.engine.spark.long_statements import is_long, long_settings, many_joins
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
@@ -415,8 +415,11 @@ class StatementRun:
         with interrupts_afterwards():
             seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        if self.plan is not None and is_long(sum(map(len, self.sql())), small=small):
-            settings |= long_settings(spark)
+        if self.plan is not None:
+            texts = self.sql()
+            settings |= many_joins(texts)
+            if is_long(sum(map(len, texts)), small=small):
+                settings |= long_settings(spark)
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 

@@ -9,6 +9,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
+from rowmerge_nb.sql.analyzer.inline_functions import call_inline
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.special_forms import SPECIAL_FORMS
@@ -26,7 +27,6 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
-    NO_ORDER,
     can_coerce,
     common_type,
     has_map,
@@ -139,7 +139,7 @@ class CallAnalyzer:
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
         """Refuse NORMALIZE where Spark takes only what it knows to give the same each time; Spark calls it by reflection."""
-        if any(isinstance(part, e.Apply) and getattr(part.detail, "name", "") == "normalize" for part in e.walk(value)):
+        if e.is_reflected(value):
             said = (
                 f"normalize within {where} is not supported by this engine: Spark does not know that it gives the same each time"
             )
@@ -183,6 +183,9 @@ class CallAnalyzer:
         special = SPECIAL_FORMS.get(node.name)
         if special is not None:
             return special(self, node)
+        inline = call_inline(self, node)
+        if inline is not None:
+            return inline
         if node.name in self.site.functions and not node.arguments and node.window is None:
             return self.site.functions[node.name]
         if node.window is not None:
@@ -376,11 +379,13 @@ class CallAnalyzer:
             shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
             said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
             self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
-        for value in (*values, *(key.value for key in order_by)):
-            self.check_reflected(value, node, f"the aggregate {node.name}")
+        if over_groups:
+            for value in (*values, *(key.value for key in order_by)):
+                self.check_reflected(value, node, f"the aggregate {node.name} over a window")
         if node.distinct:
-            values = [self._told_apart(value, node) for value in values]
-            order_by = tuple(replace(key, value=self._told_apart(key.value, node)) for key in order_by)
+            # Instants are equal whatever zones they carry.
+            values = [self.coerce(value, instant(value.type)) for value in values]
+            order_by = tuple(replace(key, value=self.coerce(key.value, instant(key.value.type))) for key in order_by)
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
@@ -389,6 +394,8 @@ class CallAnalyzer:
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
+        if node.distinct and node.name in {"multimap_agg", "reduce_agg"} and any(has_map(value.type) for value in values):
+            self.refuse(f"DISTINCT in {node.name} of values with maps is not supported by this engine", node)
         if node.name == "reduce_agg" and found.result.base not in _STATES:
             self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
         arguments = tuple(
@@ -396,12 +403,6 @@ class CallAnalyzer:
             for value, kind in zip(values, found.arguments, strict=True)
         )
         return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
-
-    def _told_apart(self, value: e.Typed, node: s.Call) -> e.Typed:
-        """Give an argument of which equal values count once: instants are equal whatever zones they carry."""
-        if has_map(value.type):
-            self.refuse(f"DISTINCT in an aggregate of {value.type} is not supported by this engine: {NO_ORDER}", node)
-        return self.coerce(value, instant(value.type))
 
     def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
         values = [] if node.star else self._arguments(node)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
+    from rowmerge_nb.sql.analyzer.inline_functions import InlineFunction
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -56,6 +57,8 @@ class Context:
         self.notices: dict[Notice, None] = {}
         """In the order in which they were given, each once."""
         self.views: tuple[str, ...] = ()
+        self.functions: tuple[InlineFunction, ...] = ()
+        """Those that the statement brings along and that can be called."""
         self.origins: list[Origin] = []
         """Where the expressions were written, by their numbers: by these run-time errors find their places."""
         self._use: Span | None = None

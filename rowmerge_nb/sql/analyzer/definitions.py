@@ -73,6 +73,10 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
     assert isinstance(statement, st.CreateView)
+    functions = statement.query.tree.functions
+    if functions:
+        hint = "Write what they compute into the view's query."
+        context.error("NOT_SUPPORTED", "Views cannot contain inline functions", functions[0].span, hint)
     span = context.statement_span(statement.name.span)
     name = context.place(statement.name, span)
     qualified = ".".join(name)

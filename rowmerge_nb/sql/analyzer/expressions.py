@@ -546,8 +546,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             found = self._row_in_query(node, node.value)
             return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
         wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
-        spark, column = query.cast_to((kind,)), query.fields[0].symbol
-        found = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
+        spark, column = query.entries((kind,)), query.fields[0].symbol
+        found = query.as_subquery(BOOLEAN, "in", spark, e.as_entries(wanted), column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.analyzer.select_list import numbered_output
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import NO_ORDER, has_map, is_zoned
+from rowmerge_nb.sql.typed.types import is_zoned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -153,9 +153,6 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
             analyzer.judge_written(output.node)
     else:
         value = analyzer.whole(item)
-    analyzer.check_reflected(value, item, "GROUP BY")
-    if has_map(value.type):
-        analyzer.refuse(f"GROUP BY {value.type} is not supported by this engine: {NO_ORDER}", item)
     if is_zoned(value.type) and not in_one_zone(value):
         said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
         hint = "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."

@@ -13,6 +13,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once
+from rowmerge_nb.sql.analyzer.inline_functions import define_functions
 from rowmerge_nb.sql.analyzer.known_rows import known, select_size, set_size, tail_size, written_size
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.recursion import AnalyzedQuery, analyzed, recursion_of, recursive_rows
@@ -29,6 +30,8 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import (
     common_type,
+    entries_type,
+    has_map,
     instant,
     is_orderable,
     parts_of,
@@ -98,6 +101,7 @@ class QueryAnalyzer(RelationAnalyzer):
         Raises:
             AnalysisError: with Trino's code and place; NOT_SUPPORTED for forms that are not handled here.
         """
+        define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)
         if isinstance(node.body, s.Select):
             result = inner._select(node.body, node)
@@ -232,11 +236,12 @@ class QueryAnalyzer(RelationAnalyzer):
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
             for f, kind in zip(left.fields, kinds, strict=True)
         )
-        renamed = ", ".join(
-            f"{e.quote(old.symbol)} AS {e.quote(new.symbol)}" for old, new in zip(left.fields, fields, strict=True)
-        )
+        texts, pairs = [side.cast_to(kinds) for side in (left, right)], list(zip(left.fields, fields, strict=True))
+        renamed = [f"{e.quote(old.symbol)} AS {e.quote(new.symbol)}" for old, new in pairs]
+        if node.distinct or node.operator != "UNION":
+            texts, renamed = [side.entries(kinds) for side in (left, right)], [_restored(new, old.symbol) for old, new in pairs]
         word = f"{node.operator}{'' if node.distinct else ' ALL'}"
-        text = f"SELECT {renamed} FROM (({left.cast_to(kinds)}) {word} ({right.cast_to(kinds)}))"
+        text = f"SELECT {', '.join(renamed)} FROM (({texts[0]}) {word} ({texts[1]}))"
         deterministic = left.deterministic and right.deterministic
         sides, columns = (left.coerced_tree(kinds), right.coerced_tree(kinds)), tuple(e.Column(f.type, f.symbol) for f in fields)
         tree = None
@@ -346,6 +351,10 @@ class QueryAnalyzer(RelationAnalyzer):
         """
         source = f" FROM {relation.text}" if relation else ""
         source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        if relation and (below := _made_below(group_by or (), above)):
+            relation, beside = self.beside(replace(relation, text=source.removeprefix(" FROM ")), below)
+            group_by, above = _over_columns(group_by, above, beside)
+            source = f" FROM {relation.text}"
         total = None
         if relation and group_by and node.grouping is not None and alone:
             total = self._with_total(node.grouping, group_by, relation, source)
@@ -369,10 +378,14 @@ class QueryAnalyzer(RelationAnalyzer):
         kept += [self.printed(above.having, node.having)] if above.having and node.having else []
         parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
-        shown = ", ".join(e.quote(output.field.symbol) for output in above.outputs)
+        within = hidden or (node.distinct and any(has_map(output.field.type) for output in above.outputs))
+        shown = ", ".join(
+            _restored(field, field.symbol) if node.distinct else e.quote(field.symbol)
+            for field in (output.field for output in above.outputs)
+        )
         if query.ties:
             return self._with_ties(text, shown, keys, query)
-        return (f"SELECT {shown} FROM ({text})" if hidden else text) + _tail(keys, query)
+        return (f"SELECT {shown} FROM ({text})" if within else text) + _tail(keys, query)
 
     def _tree(
         self,
@@ -512,6 +525,7 @@ class QueryAnalyzer(RelationAnalyzer):
         plain = instant(value.type) if distinct else value.type
         if plain != value.type:
             value = e.Apply(plain, "cast", (value,))
+        value = e.as_entries(value) if distinct else value
         text = self.printed(value, output.node)
         made = not isinstance(value, e.Column)
         if made and any(part == UNKNOWN or part.base == "row" for part in parts_of(value.type)):
@@ -577,6 +591,31 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _restored(field: ScopeField, symbol: str) -> str:
+    """Write a column whose maps are maps again; see `rowmerge_nb.sql.spark.maps`."""
+    text = print_spark(e.as_maps(e.Column(entries_type(field.type), symbol), field.type))
+    return text if text == e.quote(field.symbol) else f"{text} AS {e.quote(field.symbol)}"
+
+
+def _made_below(keys: Sequence[e.Typed], above: _Above) -> list[e.Typed]:
+    """Give what is to be a column below groups: Spark groups by no maps, and neither groups nor aggregates what it takes for chance."""
+    aggregates = [part for value in above.values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
+    arguments = (argument for part in aggregates for argument in e.children(part) if e.is_reflected(argument))
+    return [*(key for key in keys if has_map(key.type) or e.is_reflected(key)), *arguments]
+
+
+def _over_columns(
+    keys: tuple[e.Typed, ...] | None, above: _Above, columns: dict[e.Typed, e.Column]
+) -> tuple[tuple[e.Typed, ...] | None, _Above]:
+    """Give keys, and what is made of their groups, with columns in the place of the values that are computed in them."""
+    found = (part for value in above.values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping")
+    pairs: list[tuple[e.Typed, e.Typed]] = [
+        (part, replace(part, arguments=tuple(columns.get(key, key) for key in part.arguments))) for part in found
+    ]
+    pairs += [(value, e.as_maps(column, value.type)) for value, column in columns.items()]
+    return None if keys is None else tuple(columns.get(key, key) for key in keys), above.replaced(pairs)
 
 
 def _set_texts(grouping: s.GroupingSets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:

@@ -15,7 +15,7 @@ from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.samples import sample_ratio
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.analyzer.table_functions import table_function
+from rowmerge_nb.sql.analyzer.table_functions import kept_columns, sequence_rows, table_arguments
 from rowmerge_nb.sql.analyzer.versions import version_of
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.parser.statements import parse_query
@@ -23,7 +23,7 @@ from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.types import common_type, instant
+from rowmerge_nb.sql.typed.types import common_type, entries_type, has_map, instant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +107,14 @@ class QueryResult:
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.spark
         return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
+
+    def entries(self, kinds: Sequence[Type]) -> str:
+        """Give the text of the query with its columns coerced, and arrays of entries in place of maps; see `rowmerge_nb.sql.spark.maps`."""
+        if not any(map(has_map, kinds)):
+            return self.cast_to(kinds)
+        columns = (e.Column(kind, field.symbol) for field, kind in zip(self.fields, kinds, strict=True))
+        items = (f"{print_spark(e.as_entries(column))} AS {e.quote(column.symbol)}" for column in columns)
+        return f"SELECT {', '.join(items)} FROM ({self.cast_to(kinds)})"
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
         """Give the query with its columns coerced."""
@@ -286,14 +294,22 @@ class RelationAnalyzer:
         if isinstance(node, s.Unnest):
             return self._unnest(node, left)
         if isinstance(node, s.TableFunction):
-            field, text = table_function(self.context, node, self.expressions((), ExpressionSite("table function argument")))
-            tree = q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),))
-            return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True), tree=tree)
+            return self._table_function(node)
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
         assert isinstance(node, s.Join)
         return self._join(node)
+
+    def _table_function(self, node: s.TableFunction) -> RelationResult:
+        given = table_arguments(self.context, node)
+        table = given.get("input")
+        if isinstance(table, s.TableArgument):
+            found = self.relation(table.relation)
+            return replace(found, fields=kept_columns(self.context, given["columns"], found.fields), binding=None)
+        field, text = sequence_rows(self.context, given, self.expressions((), ExpressionSite("table function argument")))
+        tree = q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),))
+        return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True), tree=tree)
 
     def _table(self, node: s.Table) -> RelationResult:
         named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
@@ -530,8 +546,9 @@ class RelationAnalyzer:
         if node.on is not None:
             analyzer = self.expressions(fields, ExpressionSite("JOIN clause", judged_whole=True))
             found = analyzer.condition(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
-            analyzer.check_reflected(found, node.on, "the ON of a join")
-            condition = f" ON {self.printed(found, node.on)}"
+            left, right, printed = self._joined_on(found, left, right)
+            analyzer.check_reflected(printed, node.on, "the ON of a join")
+            condition = f" ON {self.printed(printed, node.on)}"
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
@@ -543,6 +560,34 @@ class RelationAnalyzer:
         tree = joined_tree(node.kind, left, right, found)
         size = join_size(node.kind, left.size, right.size)
         return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree, size=size)
+
+    def _joined_on(
+        self, condition: e.Typed, left: RelationResult, right: RelationResult
+    ) -> tuple[RelationResult, RelationResult, e.Typed]:
+        """Compute beside each side of a join what Spark takes for chance, which it does not join on."""
+        sides = [left, right]
+        for place, side in enumerate(sides):
+            own = frozenset(field.symbol for field in side.fields)
+            values = [] if side.lateral else _reflected(condition, own)
+            if values:
+                sides[place], columns = self.beside(side, values)
+                condition = e.replaced(condition, list(columns.items()))
+        return sides[0], sides[1], condition
+
+    def beside(self, relation: RelationResult, values: Sequence[e.Typed]) -> tuple[RelationResult, dict[e.Typed, e.Column]]:
+        """Compute values in columns beside those of a relation, with arrays of entries in place of maps.
+
+        Args:
+            relation: the relation.
+            values: the values.
+
+        Returns:
+            The relation with these columns, and the column of each value.
+        """
+        columns = {value: e.Column(entries_type(value.type), self.context.symbols.new("made")) for value in dict.fromkeys(values)}
+        made = ", ".join(f"{print_spark(e.as_entries(value))} AS {e.quote(column.symbol)}" for value, column in columns.items())
+        fields = (*relation.fields, *(ScopeField(column.symbol, None, column.type) for column in columns.values()))
+        return replace(relation, fields=fields, text=f"(SELECT *, {made} FROM {relation.text}) AS {self._alias()}"), columns
 
     def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
         """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
@@ -642,6 +687,15 @@ def joined_tree(
     if left.tree is None or right.tree is None:
         return None
     return q.Joined(kind, left.tree, right.tree, condition, shared, right.lateral)
+
+
+def _reflected(value: e.Typed, own: frozenset[str]) -> list[e.Typed]:
+    """Give the largest parts of an expression that call by reflection and read nothing but certain columns."""
+    if not e.is_reflected(value) or isinstance(value, e.Function):
+        return []
+    if e.references(value) <= own:
+        return [value]
+    return [part for child in e.children(value) for part in _reflected(child, own)]
 
 
 def _unnested(kind: Type) -> list[tuple[str | None, Type]]:

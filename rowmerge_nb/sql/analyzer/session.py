@@ -20,10 +20,12 @@ from rowmerge_nb.sql.typed.types import INTERVAL_DAY, can_coerce
 from rowmerge_nb.sql.typed.zones import canonical_zone
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.session_properties import SessionProperty
 
-__all__ = ["session_rows", "set_session", "set_time_zone"]
+__all__ = ["check_session", "session_rows", "set_session", "set_time_zone"]
 
 _FARTHEST = 14 * 60
 """So many minutes a zone is away from UTC at most."""
@@ -85,9 +87,33 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
         AnalysisError: INVALID_SESSION_PROPERTY, CATALOG_NOT_FOUND.
     """
     assert isinstance(statement, st.SetSession)
-    parts = [part.value for part in statement.name.parts]
-    name, about = ".".join(parts), statement.name.span
-    span = context.statement_span(about) if statement.value is None else statement.value.error_span
+    known = _property(context, statement.name, statement.value)
+    if statement.value is None:
+        return a.SettingAnalysis(context.text, (), tuple(context.notices), "RESET SESSION", (), (), known.name, None)
+    value = _property_value(context, known, statement.value)
+    return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET SESSION", (), (), known.name, value)
+
+
+def check_session(context: Context, properties: Sequence[tuple[st.TableName, s.Expression]]) -> None:
+    """Check the properties of WITH SESSION; those that mean something here are set by statements of their own.
+
+    Raises:
+        AnalysisError: INVALID_SESSION_PROPERTY, CATALOG_NOT_FOUND; NOT_SUPPORTED for a property that means something here.
+    """
+    for name, value in properties:
+        known = _property(context, name, value)
+        _property_value(context, known, value)
+        if known.name in {TIME_ZONE, RECURSION}:
+            said = f"{known.name} in WITH SESSION is not supported by this engine"
+            hint = f"Write SET SESSION {known.name} = ... before the query, and RESET SESSION {known.name} behind it."
+            context.error("NOT_SUPPORTED", said, name.span, hint)
+
+
+def _property(context: Context, written: st.TableName, value: s.Expression | None) -> SessionProperty:
+    """Find a property by its name."""
+    parts = [part.value for part in written.parts]
+    name, about = ".".join(parts), written.span
+    span = context.statement_span(about) if value is None else value.error_span
     hint = "SHOW SESSION lists those that there are. How a statement is run is said by the options of a cell, and by arguments of run."
     if len(parts) > 2:
         context.error(_CODE, f"Invalid session property '{name}'", span, hint)
@@ -96,10 +122,7 @@ def set_session(context: Context, statement: st.Statement) -> a.SettingAnalysis:
     known = PROPERTIES.get(name)
     if known is None:
         context.error(_CODE, f"Session property '{name}' does not exist", span, hint)
-    if statement.value is None:
-        return a.SettingAnalysis(context.text, (), tuple(context.notices), "RESET SESSION", (), (), name, None)
-    value = _property_value(context, known, statement.value)
-    return a.SettingAnalysis(context.text, (), tuple(context.notices), "SET SESSION", (), (), name, value)
+    return known
 
 
 def _property_value(context: Context, known: SessionProperty, node: s.Expression) -> str:

@@ -29,7 +29,7 @@ from rowmerge_nb.sql.analyzer.prepared import COLUMN_COLUMNS, PARAMETER_COLUMNS,
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
-from rowmerge_nb.sql.analyzer.session import set_session, set_time_zone
+from rowmerge_nb.sql.analyzer.session import check_session, set_session, set_time_zone
 from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
@@ -72,6 +72,7 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Query)
+    check_session(context, statement.session)
     result = QueryAnalyzer(context).query(statement.tree)
     fields = tuple(
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)

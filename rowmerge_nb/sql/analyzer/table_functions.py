@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT
@@ -13,42 +14,79 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["table_function"]
+__all__ = ["kept_columns", "sequence_rows", "table_arguments"]
 
 _WITH_CATALOG: Final = 3
 """So many parts has a name that begins with a catalog."""
 _BUILT_IN: Final = ("system", "builtin")
 """Catalog and schema of the functions that are there without a connector."""
-_SEQUENCE: Final = {"start": 0, "stop": None, "step": 1}
+_DEFAULTS: Final = {"start": 0, "stop": 0, "step": 1}
+_PARAMETERS: Final[dict[str, dict[str, bool]]] = {
+    "sequence": {"start": False, "stop": True, "step": False},
+    "exclude_columns": {"input": True, "columns": True},
+}
+"""The functions with their parameters, in their order, and whether each must be given."""
+_KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
+"""What the parameters take that take no value."""
 
 
-def table_function(context: Context, node: s.TableFunction, analyzer: ExpressionAnalyzer) -> tuple[ScopeField, str]:
-    """Analyze a call of a table function.
+def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
+    """Give what a call of a table function gives for its parameters, by their names; those of no two functions are alike.
 
-    Args:
-        context: the statement's state.
-        node: the call.
-        analyzer: analyzes the arguments.
-
-    Returns:
-        Its column, and Spark SQL text that can stand in FROM.
+    Raises:
+        AnalysisError: FUNCTION_NOT_FOUND, and what Trino says of arguments that are wrong.
     """
     parts = tuple(part.value for part in node.name.parts)
     if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
         context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
     name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
-    if name == "exclude_columns":
-        said = "The table function exclude_columns is not supported by this engine"
-        context.error("NOT_SUPPORTED", said, node.name.span, "Name the columns in the SELECT list.")
-    if name != "sequence":
+    if name not in _PARAMETERS:
         said = f"Table function '{'.'.join(parts)}' not registered"
-        context.error("FUNCTION_NOT_FOUND", said, node.name.span, "There is: sequence(start, stop, step).")
-    values = _arguments(context, node, analyzer)
-    start, stop, step = (values[parameter] for parameter in _SEQUENCE)
+        hint = "There are: sequence(start, stop, step), exclude_columns(input, columns)."
+        context.error("FUNCTION_NOT_FOUND", said, node.name.span, hint)
+    return _arguments(context, node, _PARAMETERS[name])
+
+
+def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+    """Give the columns of a relation that ``exclude_columns`` leaves, which have no qualifier.
+
+    Args:
+        context: the statement's state.
+        columns: those that it takes out.
+        fields: those of the relation.
+    """
+    assert isinstance(columns, s.Descriptor)
+    if columns.typed:
+        context.error("INVALID_FUNCTION_ARGUMENT", "COLUMNS descriptor contains types", None, "Name the columns alone.")
+    excluded, names = [column.value for column in columns.columns], {(field.name or "").lower() for field in fields}
+    missing = ", ".join(name for name in dict.fromkeys(excluded) if name not in names)
+    if missing:
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Excluded columns: [{missing}] not present in the table", None)
+    kept = tuple(replace(field, qualifier=()) for field in fields if (field.name or "").lower() not in excluded)
+    if not kept:
+        context.error("INVALID_FUNCTION_ARGUMENT", "All columns are excluded", None)
+    return kept
+
+
+def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer) -> tuple[ScopeField, str]:
+    """Give the rows of ``sequence``.
+
+    Args:
+        context: the statement's state.
+        given: what the call gives for its parameters.
+        analyzer: analyzes the arguments.
+
+    Returns:
+        Its column, and Spark SQL text that can stand in FROM.
+    """
+    numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in given.items()}
+    start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
     if (start < stop and step <= 0) or (start > stop and step >= 0):
         needed = "positive" if start < stop else "negative"
         said = f"Step must be {needed} for sequence [{start}, {stop}]"
@@ -60,26 +98,36 @@ def table_function(context: Context, node: s.TableFunction, analyzer: Expression
     return field, f"(SELECT id AS {e.quote(field.symbol)} FROM {text})"
 
 
-def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnalyzer) -> dict[str, int]:
-    """Give the value of each parameter of ``sequence``: all arguments are named, or none is."""
+def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
+    """Give what is given for each parameter: all arguments are named, or none is."""
     named = [parameter for parameter, _ in node.arguments if parameter is not None]
     if named and len(named) < len(node.arguments):
         said = "All arguments must be passed by name or all must be passed positionally"
         context.error("INVALID_ARGUMENTS", said, _first_argument(node))
-    if len(node.arguments) > len(_SEQUENCE):
-        context.error("INVALID_ARGUMENTS", "Too many arguments. Expected at most 3 arguments, got more", node.span)
-    given: dict[str, int] = {}
-    for parameter, (written, value) in zip(_SEQUENCE, node.arguments, strict=False):
+    if len(node.arguments) > len(parameters):
+        said = f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments"
+        context.error("INVALID_ARGUMENTS", said, _first_argument(node))
+    given: dict[str, s.Expression] = {}
+    for parameter, (written, value) in zip(parameters, node.arguments, strict=False):
         chosen = written.value if written is not None else parameter
-        if chosen not in _SEQUENCE:
-            place = value.span if written is None else written.span
+        place = value.span if written is None else written.span
+        if chosen not in parameters:
             context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", place)
         if chosen in given:
-            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", value.span)
-        given[chosen] = _constant(context, chosen, value, analyzer)
-    if "stop" not in given:
-        context.error("MISSING_ARGUMENT", "Missing argument: STOP", _first_argument(node))
-    return {parameter: given.get(parameter, default or 0) for parameter, default in _SEQUENCE.items()}
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", place)
+        wanted, found = _KINDS.get(chosen, "expression"), _kind(value)
+        if wanted != found:
+            said = f"Invalid argument {chosen.upper()}. Expected {wanted}, got {found}"
+            context.error("INVALID_FUNCTION_ARGUMENT", said, place)
+        given[chosen] = value
+    missing = next((parameter for parameter, needed in parameters.items() if needed and parameter not in given), None)
+    if missing is not None:
+        context.error("MISSING_ARGUMENT", f"Missing argument: {missing.upper()}", _first_argument(node))
+    return given
+
+
+def _kind(value: s.Expression) -> str:
+    return {s.TableArgument: "table", s.Descriptor: "descriptor"}.get(type(value), "expression")
 
 
 def _first_argument(node: s.TableFunction) -> Span:

@@ -16,7 +16,7 @@ map_from_entries(array(row(K,V))) K:comparable, V -> map(K,V) | CASE WHEN exists
 multimap_from_entries(array(row(K,V))) K:comparable, V -> map(K,array(V)) | CASE WHEN exists({0}, e -> e IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map entry cannot be null} WHEN exists({entry keys}, k -> k IS NULL) THEN {fail:INVALID_FUNCTION_ARGUMENT:map key cannot be null} WHEN size({0}) = 0 THEN CAST(map() AS {type}) ELSE {values of entries} END
 map_keys(map(K,V)) K, V -> array(K) | map_keys({0})
 map_values(map(K,V)) K, V -> array(V) | map_values({0})
-map_concat(map(K,V)...) K, V -> map(K,V) | reduce(array({*}), CAST(map() AS {type}), (acc, m) -> map_concat(map_filter(acc, (k, v) -> NOT map_contains_key(m, k)), m))
+map_concat(map(K,V)...) K, V -> map(K,V) | reduce(array({*}), CAST(map() AS {type}), (acc, m) -> map_concat(m, map_filter(acc, (k, v) -> NOT map_contains_key(m, k))))
 map_filter(map(K,V), function(K,V,boolean)) K, V -> map(K,V) | map_filter({0}, {1})
 map_zip_with(map(K,V1), map(K,V2), function(K,V1,V2,V3)) K, V1, V2, V3 -> map(K,V3) | map_zip_with({0}, {1}, {2})
 transform_keys(map(K1,V), function(K1,V,K2)) K1, K2, V -> map(K2,V) | transform_keys({0}, {1})

@@ -54,8 +54,7 @@ _NOTES: Final = {
     "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
     "arrays": "`concat` and `||` join arrays with arrays and with elements. Of 0.0 and -0.0 inside of rows and arrays `array_distinct` and its kin give 0.0. "
     "Steps of months in `sequence` end before the stop; Trino now and then takes one more.",
-    "maps": "Maps are compared by `=`, `<>` and IS DISTINCT FROM, and sought by `contains`, `array_position` and `array_remove`; where they would have to be "
-    "sorted (GROUP BY, DISTINCT, UNION, IN with a query, `array_distinct`, keys that hold maps) they are refused. A key -0.0 is 0.0.",
+    "maps": "Maps whose keys hold maps are refused. A key -0.0 is 0.0.",
 }
 _AGGREGATES: Final = (
     "Sums of floating-point numbers depend on the order of rows, here and there; so do `map_agg`, `map_union` and `array_agg`. Of rows with equal keys "

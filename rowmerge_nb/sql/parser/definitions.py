@@ -53,9 +53,8 @@ _INSTEAD: Final[dict[str, str]] = {
     "DROP MATERIALIZED": "Write DROP VIEW of a view, or DROP TABLE of a table.",
     "ALTER MATERIALIZED": "Write ALTER TABLE of a table that has its rows.",
     "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
-    "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
+    "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
-    "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
     "ALTER SCHEMA": "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
 }
 """What to write instead of a statement that is refused, by its first words."""
@@ -205,7 +204,7 @@ class DefinitionReader(MergeReader):
 
     def _create_as(self, name: st.TableName, aliases: tuple[st.Identifier, ...], if_not_exists: bool) -> st.CreateTable:
         self.note("'('", "'WITH'")
-        tree = self.query()
+        tree = self.query_of_statement()
         with_data = True
         if self.accept("WITH"):
             with_data = self.accept("NO") is None
@@ -562,7 +561,7 @@ class DefinitionReader(MergeReader):
         self.expect("AS")
         start = self.index
         self.note("'WITH'")
-        tree = self.query()
+        tree = self.query_of_statement()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
         return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
 

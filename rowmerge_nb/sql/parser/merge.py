@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.sql.parser.queries import QueryReader
+from rowmerge_nb.sql.parser.functions import FunctionReader
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -23,7 +23,7 @@ class _Action:
     star: st.Span | None = None
 
 
-class MergeReader(QueryReader):
+class MergeReader(FunctionReader):
     """Reads the clauses of MERGE; the SET list of UPDATE too, which is the same."""
 
     def whole(self) -> tuple[str, st.Span]:

@@ -27,6 +27,7 @@ _BEHIND_A_KEY: Final = frozenset(
 _BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM", "GROUP", "WHERE"})
 """Words that follow the name of a column that is selected."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
+_OF_TABLE_ARGUMENTS: Final = ("PARTITION", "ORDER", "PRUNE", "KEEP")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
 
@@ -455,15 +456,49 @@ class QueryReader(ExpressionReader):
             if self.at_identifier() and self.ahead().word == "=>":
                 parameter = self.identifier()
                 self.take()
-            if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
-                self._refuse(f"{self.token.word} as an argument of a table function")
-            self.note("'CAST'", "'DESCRIPTOR'", "'TABLE'")
-            arguments.append((parameter, self.expression()))
+            arguments.append((parameter, self._table_function_argument()))
             self.restart()
         self.note("'COPARTITION'")
         self.expect(")")
         self.expect(")")
         return s.TableFunction(self.span_from(start), name, tuple(arguments))
+
+    def _table_function_argument(self) -> s.Expression:
+        start = self.index
+        if self.token.word == "TABLE" and self.ahead().word == "(":
+            self.take()
+            self.take()
+            found: s.Relation
+            if self.query_follows():
+                query = self.query()
+                found = s.SubqueryRelation(self.span_from(start), query)
+            else:
+                name = self.table_name()
+                found = s.Table(self.span_from(start), name, None)
+            self.close(")")
+            if self.at(*_OF_TABLE_ARGUMENTS):
+                self._refuse(f"{self.token.word} of an argument of a table function")
+            alias = self.identifier() if self.accept("AS") else self.accept_alias()
+            if alias is not None:
+                found = s.Aliased(self.span_from(start), found, alias, self.accept_columns())
+            return s.TableArgument(self.span_from(start), found)
+        if self.token.word == "DESCRIPTOR" and self.ahead().word == "(":
+            self.take()
+            self.take()
+            columns, typed = [self.identifier()], self._accept_type()
+            while self.accept(","):
+                columns.append(self.identifier())
+                typed = self._accept_type() or typed
+            self.close(")")
+            return s.Descriptor(self.span_from(start), tuple(columns), typed)
+        self.note("'CAST'", "'DESCRIPTOR'", "'TABLE'")
+        return self.expression()
+
+    def _accept_type(self) -> bool:
+        if not self.at_identifier():
+            return False
+        self.type_name()
+        return True
 
     def _unnest(self, start: int) -> s.Relation:
         self.expect("(")

@@ -160,8 +160,6 @@ class StatementReader(DefinitionReader):
         reader = READERS.get(word)
         if reader is not None and self.token.kind is Kind.WORD:
             return reader(self)
-        if word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2)):
-            self.refuse_statement_of("WITH FUNCTION")
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
         if word in _STATEMENTS and self.token.kind is Kind.WORD:
@@ -171,6 +169,16 @@ class StatementReader(DefinitionReader):
 
     def _query_statement(self) -> st.Statement:
         start = self.index
+        if self.token.word == "WITH" and self.ahead().word == "SESSION" and self.ahead(2).word not in {"AS", "("}:
+            self.take()
+            self.take()
+            session = [self._session_property()]
+            while self.accept(","):
+                session.append(self._session_property())
+            self.note("'WITH'")
+            return st.Query(*self.whole(), self.query_of_statement(), tuple(session))
+        if self.at_functions():
+            return st.Query(*self.whole(), self.query_of_statement())
         named, recursive = self.accept_with(is_statement=True)
         if named and self.extended and self.at("MERGE"):
             if recursive:
@@ -180,6 +188,13 @@ class StatementReader(DefinitionReader):
                 )
             return self.merge(named)
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+
+    def _session_property(self) -> tuple[st.TableName, s.Expression]:
+        name = self.table_name()
+        self.expect("=")
+        value = self.expression()
+        self.restart()
+        return name, value
 
     # -- the other statements that change rows --------------------------------------------------------------------
 
@@ -210,7 +225,7 @@ class StatementReader(DefinitionReader):
             self.note("'('")
         self.note("'WITH'")
         with self.before_returning():
-            query = self.query()
+            query = self.query_of_statement()
         inserted = st.Query(*self.whole(), query)
         return st.Insert(*self.whole(), target, columns, inserted, self.accept_returning())
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.spark.maps import as_entries
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import has_map, is_float, parts_of
+from rowmerge_nb.sql.typed.types import is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,11 +191,5 @@ def sought(name: str, array: str, element: str, kind: Type, fail: Callable[..., 
 
 def distinct(left: str, right: str, kind: Type, *, negated: bool) -> str:
     """Write IS DISTINCT FROM, or with ``negated`` IS NOT DISTINCT FROM."""
-    if has_map(kind):
-        left, right = (f"to_json(struct({_sorted(side, kind)} AS v))" for side in (left, right))
+    left, right = (as_entries(side, kind) for side in (left, right))
     return f"({left} <=> {right})" if negated else f"(NOT ({left} <=> {right}))"
-
-
-def _sorted(text: str, kind: Type) -> str:
-    """Spark compares no maps: a map is told by its sorted entries."""
-    return f"array_sort(map_entries({text}))" if kind.base == "map" else text

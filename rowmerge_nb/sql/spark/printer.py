@@ -20,6 +20,7 @@ from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, extreme_element, g
 from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
+from rowmerge_nb.sql.spark.maps import as_entries, as_maps
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.text import fail, once
@@ -28,6 +29,7 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
+    has_map,
     is_float,
     is_integer,
     is_zoned,
@@ -273,6 +275,9 @@ class _Printer:
             return sorted_array(texts[0], node.type.parameters[0], self.failure)
         if overload.name in {"array_max", "array_min"} and node.type.base in {"array", "row"}:
             return once(lambda text: extreme_element(overload.name, text, node.type, self.failure), *texts)
+        if overload.name in _TOLD_APART and has_map(node.arguments[0].type):
+            entries = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
+            return as_maps(once(lambda *arrays: self._fill(overload.spark, list(arrays), node.type), *entries), node.type)
         if overload.name in SOUGHT and node.arguments[1].type.base in {"array", "map", "row"}:
             kind = node.arguments[1].type
             return once(lambda array, element: sought(overload.name, array, element, kind, self.failure), *texts)
@@ -341,21 +346,26 @@ class _Printer:
         assert found is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
         texts = self.all(node.arguments)
+        told_apart = (node.distinct and node.name not in _ONCE_ANYHOW) or node.name == "approx_distinct"
+        by_entries = told_apart and any(has_map(argument.type) for argument in node.arguments)
+        if by_entries:
+            texts = [as_entries(text, argument.type) for text, argument in zip(texts, node.arguments, strict=True)]
         if over and (node.distinct or node.name == "approx_distinct") and node.name in _OVER_SETS:
             return _over_set(node, texts[0], over)
-        distinct = "DISTINCT " if node.distinct and not over else ""
+        distinct = "DISTINCT " if node.distinct and not over and node.name not in _ONCE_ANYHOW else ""
         template = found.overload.spark
         if node.order_by:
             template = ordered_list(template, [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by])
         value = self._fill(template, texts, node.type, rows, distinct)
         if node.name in EXTREMES:
             value = extreme(node.name, texts, node.arguments[node.name.endswith("_by")].type, value, rows, self.failure)
+        value = as_maps(value, node.type) if by_entries else value
         return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
 
     def _windowed(self, node: e.Windowed) -> str:
         parts = []
         if node.partition_by:
-            parts.append(f"PARTITION BY {', '.join(self.all(node.partition_by))}")
+            parts.append(f"PARTITION BY {', '.join(self.all(tuple(map(e.as_entries, node.partition_by))))}")
         partition = f" OVER ({' '.join(parts)})"
         if node.order_by:
             parts.append(f"ORDER BY {sort_keys(node.order_by)}")
@@ -388,6 +398,13 @@ class _Printer:
             distance = f"INTERVAL '{offset.value}' {_INTERVAL_UNITS[offset.type]}"
         return f"{distance} {side}"
 
+
+_ONCE_ANYHOW: Final = frozenset({"any_value", "arbitrary", "map_agg", "map_union"})
+"""The aggregates to which it makes no difference how often a value comes, and which may give maps."""
+_TOLD_APART: Final = frozenset(
+    {"array_distinct", "array_union", "array_intersect", "array_except", "arrays_overlap", "contains_sequence"}
+)
+"""The functions that tell whether elements of arrays are the same."""
 
 _TAKING_NULL: Final = frozenset({"repeat"})
 """The functions that may fail, and to which NULL is a value like others."""
@@ -626,6 +643,8 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "concat": _named("concat"),
     "fail": lambda printer, node: printer.failure(node.detail[0], e.text_literal(node.detail[1])),
     "renamed": _renamed,
+    "as entries": lambda printer, node: as_entries(printer.text(node.arguments[0]), node.arguments[0].type),
+    "as maps": lambda printer, node: as_maps(printer.text(node.arguments[0]), node.type),
     "array": _named("array"),
     "nullif": lambda printer, node: (
         f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"

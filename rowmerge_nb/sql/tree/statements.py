@@ -194,9 +194,10 @@ class Delete(Statement):
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """A query: SELECT, VALUES, TABLE, with or without WITH."""
+    """A query: SELECT, VALUES, TABLE, with or without WITH. ``session`` are the properties of WITH SESSION, which hold for it alone."""
 
     tree: QueryNode
+    session: tuple[tuple[TableName, Expression], ...] = ()
 
 
 @dataclass(frozen=True)

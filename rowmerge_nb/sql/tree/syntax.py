@@ -480,6 +480,21 @@ class Unnest(Relation):
 
 
 @dataclass(frozen=True)
+class TableArgument(Expression):
+    """``TABLE(name)`` or ``TABLE(query)`` as an argument of a table function."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Descriptor(Expression):
+    """``DESCRIPTOR(a, b)`` as an argument of a table function; ``typed`` tells whether a column has a type."""
+
+    columns: tuple[Identifier, ...]
+    typed: bool
+
+
+@dataclass(frozen=True)
 class TableFunction(Relation):
     """``TABLE(name(a, parameter => b))``: each argument with the parameter it is for, None where it goes by position."""
 
@@ -589,8 +604,24 @@ class NamedQuery(Node):
 
 
 @dataclass(frozen=True)
+class FunctionDefinition(Node):
+    """``FUNCTION name(parameters) RETURNS type RETURN body``; where it is strict it gives NULL for a NULL. ``returns_span`` is the place of RETURNS."""
+
+    name: Identifier
+    parameters: tuple[tuple[Identifier, TypeName], ...]
+    returns: TypeName
+    returns_span: Span
+    body: Expression
+    strict: bool
+    deterministic: bool
+
+
+@dataclass(frozen=True)
 class QueryNode(QueryBody):
-    """A whole query; also a body where it stands in parentheses. ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last."""
+    """A whole query; also a body where it stands in parentheses.
+
+    ``fetch`` is the place of FETCH, which WITH TIES gives all rows like the last; ``functions`` are those that a statement brings along.
+    """
 
     named: tuple[NamedQuery, ...]
     body: QueryBody
@@ -600,3 +631,4 @@ class QueryNode(QueryBody):
     recursive: bool = False
     fetch: Span | None = None
     ties: bool = False
+    functions: tuple[FunctionDefinition, ...] = ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.typed.types import entries_type, has_map
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
@@ -327,6 +328,35 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
     True
     """
     return replaced(node, [(part, part) for part in parts])
+
+
+def as_entries(value: Typed) -> Typed:
+    """Give a value as it is grouped and told apart: with arrays of sorted entries in place of maps, of which Spark has no order.
+
+    >>> a = Column(Type("date"), "a")
+    >>> as_entries(a) is a
+    True
+    """
+    return Apply(entries_type(value.type), "as entries", (value,)) if has_map(value.type) else value
+
+
+def as_maps(value: Typed, kind: Type) -> Typed:
+    """Give the value of a type that `as_entries` was given.
+
+    >>> a = Column(Type("date"), "a")
+    >>> as_maps(a, a.type) is a
+    True
+    """
+    return Apply(kind, "as maps", (value,)) if has_map(kind) else value
+
+
+def is_reflected(node: Typed) -> bool:
+    """Does it call NORMALIZE? Spark does so by reflection, and takes it for a function that gives another value each time.
+
+    >>> is_reflected(Column(Type("date"), "a"))
+    False
+    """
+    return any(isinstance(part, Apply) and getattr(part.detail, "name", "") == "normalize" for part in walk(node))
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:

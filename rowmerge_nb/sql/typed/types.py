@@ -17,7 +17,9 @@ from rowmerge_nb.spi.types import (
     UNKNOWN,
     VARCHAR,
     Type,
+    array_of,
     decimal_of,
+    row_of,
 )
 from rowmerge_nb.sql.typed.zones import session_zone
 
@@ -31,7 +33,6 @@ __all__ = [
     "LONGEST_CHAR",
     "MAX_PRECISION",
     "MOST_MICROSECONDS",
-    "NO_ORDER",
     "RANGES",
     "ZONED",
     "arithmetic_type",
@@ -40,6 +41,7 @@ __all__ = [
     "cast_type",
     "common_type",
     "common_type_of",
+    "entries_type",
     "exact_precision",
     "has_map",
     "instant",
@@ -62,8 +64,6 @@ __all__ = [
     "zoned",
 ]
 
-NO_ORDER: Final = "Spark puts maps in no order; array_sort(map_entries(m)) is an array of rows"
-"""Why maps are neither grouped nor told apart."""
 INTERVAL_DAY: Final = Type("interval day to second")
 INTERVAL_YEAR: Final = Type("interval year to month")
 
@@ -167,6 +167,20 @@ def parts_of(kind: Type) -> Iterator[Type]:
 def has_map(kind: Type) -> bool:
     """Tell whether a type is that of a map, or of values that hold maps."""
     return any(part.base == "map" for part in parts_of(kind))
+
+
+def entries_type(kind: Type) -> Type:
+    """Give the type with arrays of entries in place of maps, at any depth.
+
+    >>> str(entries_type(Type("map", (VARCHAR, Type("map", (BIGINT, DATE))))))
+    'array(row(key varchar, value array(row(key bigint, value date))))'
+    """
+    if not has_map(kind):
+        return kind
+    inner = tuple(entries_type(part) for part in kind.parameters)
+    if kind.base == "map":
+        return array_of(row_of(zip(("key", "value"), inner, strict=True)))
+    return Type(kind.base, inner, kind.fields)
 
 
 def signature(kind: Type) -> str:

@@ -119,3 +119,9 @@ def overflow(spark: Any) -> Exception:
     with pytest.raises(Exception) as raised:
         spark.sql(f"SELECT 1{' + 1' * 100_000}").collect()
     return raised.value
+
+
+def test_sixty_tables_are_joined_one_to_the_next(engine):
+    joins = "".join(f" JOIN (VALUES 1) t{place}(x) ON t{place}.x = t{place - 1}.x" for place in range(1, 60))
+    table = engine.run(f"SELECT * FROM (VALUES 1) t0(x){joins}").table
+    assert [column.to_pylist() for column in table.columns] == [[1]] * 60

@@ -189,7 +189,7 @@ def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
         ("SELECT i, checksum(i) FROM numbers GROUP BY i", "NOT_SUPPORTED", 11),
         ("SELECT cardinality(approx_set(i)), nope FROM numbers", "NOT_SUPPORTED", 20),
         ("VALUES t_cdf(1, 1)", "NOT_SUPPORTED", 8),
-        ("SELECT * FROM TABLE(exclude_columns(1))", "NOT_SUPPORTED", 21),
+        ("SELECT * FROM TABLE(exclude_columns(1))", "INVALID_FUNCTION_ARGUMENT", 37),
     ],
 )
 def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_refused(statement, code, column):

@@ -32,9 +32,8 @@ REFUSED = {
     "DROP MATERIALIZED VIEW v": "DROP VIEW",
     "ALTER MATERIALIZED VIEW v RENAME TO w": "ALTER TABLE",
     "REFRESH MATERIALIZED VIEW v": "CREATE TABLE AS",
-    "CREATE FUNCTION f() RETURNS bigint RETURN 1": "in a view",
+    "CREATE FUNCTION f() RETURNS bigint RETURN 1": "WITH FUNCTION",
     "DROP FUNCTION f()": "docs/functions.md",
-    "WITH FUNCTION f() RETURNS bigint RETURN 1 SELECT 1": "query of WITH",
     "ALTER SCHEMA s RENAME TO w": "CREATE SCHEMA with the new name",
     "ALTER TABLE t SET AUTHORIZATION a": "leave it out",
 }

@@ -1,0 +1,116 @@
+"""Reads the functions that a statement brings along: ``WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.queries import QueryReader
+from rowmerge_nb.sql.tree import syntax as s
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.parser.tokens import Token
+    from rowmerge_nb.sql.tree.statements import Identifier
+
+__all__ = ["FunctionReader"]
+
+_ROUTINES: Final = frozenset({"BEGIN", "CASE", "IF", "ITERATE", "LEAVE", "LOOP", "REPEAT", "SET", "WHILE"})
+_CHARACTERISTICS: Final = frozenset(
+    {"AS", "CALLED", "COMMENT", "DETERMINISTIC", "LANGUAGE", "NOT", "RETURNS", "SECURITY", "WITH"}
+)
+
+
+class FunctionReader(QueryReader):
+    """Reads functions that are defined in front of a query."""
+
+    def query_of_statement(self) -> s.QueryNode:
+        """Read a query of a statement's own, which functions may stand in front of."""
+        if not self.at_functions():
+            return self.query()
+        self.take()
+        functions = [self._function()]
+        while self.accept(","):
+            functions.append(self._function())
+        found = self.query()
+        return replace(found, functions=tuple(functions))
+
+    def at_functions(self) -> bool:
+        """Does WITH FUNCTION stand here, and not a query of WITH that is called so?"""
+        return self.token.word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2))
+
+    def _function(self) -> s.FunctionDefinition:
+        start = self.index
+        first = self.expect("FUNCTION")
+        name = self.table_name()
+        if len(name.parts) > 1:
+            self.error(f"Inline function names cannot be qualified: {'.'.join(part.value for part in name.parts)}", first.span)
+        self.expect("(")
+        parameters: list[tuple[Identifier, s.TypeName]] = []
+        if not self.accept(")"):
+            parameters.append(self._function_parameter())
+            while self.accept(","):
+                parameters.append(self._function_parameter())
+            self.close(")")
+        self.expect("RETURNS")
+        returns = self.index
+        kind = self.type_name()
+        self.unnote("'('", "'ARRAY'")
+        said = self._characteristics()
+        if self.token.word in _ROUTINES:
+            message = f"A function of statements ({self.token.word}) is not supported by this engine"
+            hint = "Write what it gives as one expression: RETURN CASE WHEN ... END."
+            raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span)
+        self.note(*(f"'{word}'" for word in (*_ROUTINES, *_CHARACTERISTICS)), "<identifier>")
+        self.expect("RETURN")
+        body = self.value()
+        span, place = self.span_from(start), self.tokens[returns - 1].span
+        strict, deterministic = "RETURNS" in said, "NOT" not in said
+        return s.FunctionDefinition(
+            span, name.parts[0], tuple(parameters), kind, place, body, strict=strict, deterministic=deterministic
+        )
+
+    def _function_parameter(self) -> tuple[Identifier, s.TypeName]:
+        span = self.token.span
+        if self.ahead().word in {",", ")"} or not self.at_identifier(self.ahead()):
+            self.type_name()
+            message = "Function parameters must have a name"
+            raise ParseError(message, code="INVALID_ARGUMENTS", hint="Write f(x integer).").at(span)
+        return self.identifier(), self.type_name()
+
+    def _characteristics(self) -> set[str]:
+        """Read what is said of a function in front of what it does, by the first word of each: every one at most once."""
+        said: set[str] = set()
+        while self.token.word in _CHARACTERISTICS:
+            start = self.token
+            what = _WHAT.get(start.word, start.word.lower())
+            if what in {_WHAT.get(word, word.lower()) for word in said}:
+                self.error(f"Multiple {what} clauses specified", start.span)
+            said.add(start.word)
+            self._characteristic(start)
+        return said
+
+    def _characteristic(self, start: Token) -> None:
+        self.take()
+        if start.word == "LANGUAGE":
+            language = self.identifier()
+            if language.value != "sql":
+                self.error("Only functions using language 'SQL' may be defined using SQL", self.token.span)
+        elif start.word == "NOT":
+            self.expect("DETERMINISTIC")
+        elif start.word in {"RETURNS", "CALLED"}:
+            for word in ("NULL", "ON", "NULL", "INPUT")[start.word == "CALLED" :]:
+                self.expect(word)
+        elif start.word == "COMMENT":
+            self.string()
+        elif start.word == "SECURITY":
+            self.expect("DEFINER", "INVOKER")
+            message = "Security mode not supported for inline functions"
+            raise ParseError(message, code="NOT_SUPPORTED", hint="Leave it out.").at(start.span)
+        elif start.word != "DETERMINISTIC":
+            message = f"{start.word} of a function is not supported by this engine"
+            raise ParseError(message, code="NOT_SUPPORTED", hint="Leave it out.").at(start.span)
+
+
+_WHAT: Final = {"NOT": "deterministic", "RETURNS": "null-call", "CALLED": "null-call"}
+"""What a word belongs to, of which there is one clause at most."""
