@@ -46,6 +46,10 @@ and {others} others.
   since Spark has no such join.
 - **`WITH RECURSIVE`** takes ten steps at most, or as many as `SET SESSION max_recursion_depth = 20` says. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
   two cores with other work beside it. EXPLAIN shows such a query as one node.
+- **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
+  statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino.
+- **`WITH SESSION`** checks its properties as SET SESSION does; `time_zone_id` and `max_recursion_depth`, which mean something here, are NOT_SUPPORTED in it: SET SESSION sets them.
+- **Maps** in PARTITION BY, INTERSECT ALL and EXCEPT ALL are told apart as everywhere; Trino ends with an internal error there.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
   or OFFSET, which are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.

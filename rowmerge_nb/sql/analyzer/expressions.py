@@ -547,7 +547,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
         wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
         spark, column = query.entries((kind,)), query.fields[0].symbol
-        found = query.as_subquery(BOOLEAN, "in", spark, e.as_entries(wanted), column)
+        found = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:

@@ -330,7 +330,7 @@ class _Printer:
             return f"EXISTS ({node.spark})"
         if node.kind == "in":
             assert node.value is not None
-            return self._in_query(self.text(node.value), node)
+            return self._in_query(self.text(e.as_entries(node.value)), node)
         return f"({node.spark})"
 
     def _in_query(self, value: str, node: e.Subquery) -> str:
