@@ -36,8 +36,10 @@ __all__ = [
     "Written",
     "chain_of",
     "children",
+    "constant_last",
     "exchanged",
     "has_subquery",
+    "is_constant",
     "is_deterministic",
     "is_null",
     "may_exceed_integer",
@@ -372,6 +374,29 @@ def text_literal(value: str) -> str:
 
 
 _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
+
+
+def is_constant(node: Typed) -> bool:
+    """Is it the same whatever the row, so that it can be computed before there is one?
+
+    >>> one = Constant(Type("integer"), "1")
+    >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
+    (True, False)
+    """
+    varying = (Column, Variable, Subquery, Aggregate, Windowed)
+    return not any(isinstance(part, varying) for part in walk(node)) and is_deterministic(node)
+
+
+def constant_last(node: Apply) -> Apply:
+    """Give a sum or a product with its constant behind what varies, as Trino's optimizer writes it: so the errors of overflows say it.
+
+    >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
+    >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
+    True
+    """
+    left, right = node.arguments
+    turned = node.detail in {"+", "*"} and is_constant(left) and not is_constant(right)
+    return replace(node, arguments=(right, left)) if turned else node
 
 
 def is_null(node: Typed) -> bool:
