@@ -23,6 +23,7 @@ from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_row
 from rowmerge_nb.sql.analyzer.windows import named_windows
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
+from rowmerge_nb.sql.spark.volatile import is_opaque
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
@@ -345,6 +346,8 @@ class QueryAnalyzer(RelationAnalyzer):
         """
         source = f" FROM {relation.text}" if relation else ""
         source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        if node.grouping is None:
+            source, above = self._computed_below(source, above, has_rows=relation is not None)
         total = None
         if relation and group_by and node.grouping is not None and alone:
             total = self._with_total(node.grouping, group_by, relation, source)
@@ -396,6 +399,17 @@ class QueryAnalyzer(RelationAnalyzer):
             limit=query.limit,
             offset=query.offset or 0,
         )
+
+    def _computed_below(self, source: str, above: _Above, *, has_rows: bool) -> tuple[str, _Above]:
+        """Compute in a query of its own what Spark allows in no aggregate: what may be another value each time, as far as it can see."""
+        aggregates = [part for value in above.values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
+        wanted = [part for found in aggregates for part in e.children(found) if not isinstance(part, e.Function)]
+        wanted = [part for part in wanted if is_opaque(part) and not any(isinstance(p, e.Column) and p.outer for p in e.walk(part))]
+        made = [(part, e.Column(part.type, self.context.symbols.new("made"))) for part in dict.fromkeys(wanted)]
+        if not made:
+            return source, above
+        columns = ["*"] * has_rows + [f"{print_spark(part)} AS {e.quote(column.symbol)}" for part, column in made]
+        return f" FROM (SELECT {', '.join(columns)}{source})", above.replaced(made)
 
     def _with_total(
         self, grouping: s.GroupingSets, keys: tuple[e.Typed, ...], relation: RelationResult, source: str

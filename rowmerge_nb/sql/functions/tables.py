@@ -12,6 +12,7 @@ from rowmerge_nb.sql.functions import (
     arrays,
     binary,
     datetime,
+    distributions,
     json,
     maps,
     math,
@@ -25,7 +26,7 @@ from rowmerge_nb.sql.functions import (
 __all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SIGNATURES", "SUBJECTS", "WINDOWS"]
 
 SUBJECTS: Final = {
-    "math": math.ROWS,
+    "math": math.ROWS + distributions.ROWS,
     "strings": strings.ROWS,
     "regexp": regexp.ROWS,
     "binary": binary.ROWS,
@@ -41,7 +42,7 @@ AGGREGATES: Final = aggregates.ROWS + percentiles.ROWS + refused.AGGREGATES
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
+    for module in (math, distributions, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
     for name, part in module.FRAGMENTS.items()
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
