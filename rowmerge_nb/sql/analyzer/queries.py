@@ -23,7 +23,6 @@ from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_row
 from rowmerge_nb.sql.analyzer.windows import named_windows
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
-from rowmerge_nb.sql.spark.volatile import is_opaque
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
@@ -404,7 +403,7 @@ class QueryAnalyzer(RelationAnalyzer):
         """Compute in a query of its own what Spark allows in no aggregate: what may be another value each time, as far as it can see."""
         aggregates = [part for value in above.values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
         wanted = [part for found in aggregates for part in e.children(found) if not isinstance(part, e.Function)]
-        wanted = [part for part in wanted if is_opaque(part) and not any(isinstance(p, e.Column) and p.outer for p in e.walk(part))]
+        wanted = [part for part in wanted if _is_opaque(part)]
         made = [(part, e.Column(part.type, self.context.symbols.new("made"))) for part in dict.fromkeys(wanted)]
         if not made:
             return source, above
@@ -640,6 +639,13 @@ def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
     limit = query.limit if offset <= _MOST_COUNTED else 0
     text += f" LIMIT {limit}" if limit is not None and limit <= _MOST_COUNTED else ""
     return text + (f" OFFSET {offset}" if 0 < offset <= _MOST_COUNTED else "")
+
+
+def _is_opaque(value: e.Typed) -> bool:
+    """Does it call what Spark takes for another value each time, and read nothing of a query around this one?"""
+    parts = list(e.walk(value))
+    calls = any(isinstance(part, e.Apply) and part.name == "function" and part.detail.opaque for part in parts)
+    return calls and not any(isinstance(part, e.Column) and part.outer for part in parts)
 
 
 def _is_aggregated(value: e.Typed) -> bool:

@@ -67,6 +67,11 @@ class Overload:
         """Does it give the same value for the same arguments, always?"""
         return self.name not in _VOLATILE
 
+    @property
+    def opaque(self) -> bool:
+        """Does Spark take it for one that gives another value each time? So it does with what it asks Java for."""
+        return not self.deterministic or "java_method(" in self.spark
+
     def __str__(self) -> str:
         """Write the signature as it stands in the table."""
         return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()

@@ -144,9 +144,6 @@ word_stem(varchar(x)) -> varchar(x) ! Spark SQL has no stemmer
 word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 parse_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
-to_char(timestamp(6) with time zone, varchar) -> varchar ! the Teradata functions are no part of Trino's own set
-to_date(varchar, varchar) -> date ! the Teradata functions are no part of Trino's own set; write CAST(... AS date)
-to_timestamp(varchar, varchar) -> timestamp(3) ! the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)
 """
 
 AGGREGATES: Final = """

@@ -15,7 +15,7 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["bound", "calls", "has_call", "is_opaque", "shared_call", "unused_name", "with_variable"]
+__all__ = ["bound", "calls", "has_call", "shared_call", "unused_name", "with_variable"]
 
 _CALL: Final = re.compile(r"\b(?:rand|uuid|shuffle)\(")
 
@@ -36,15 +36,6 @@ def has_call(node: e.Typed) -> bool:
     False
     """
     return any(_is_call(part) or (isinstance(part, e.Subquery) and not part.deterministic) for part in e.walk(node))
-
-
-def is_opaque(node: e.Typed) -> bool:
-    """Tell whether Spark takes an expression for another value each time: for such a call, or one of a function of Java's, which it cannot see through.
-
-    >>> is_opaque(e.Column(e.Type("double"), "a"))
-    False
-    """
-    return has_call(node) or any(isinstance(part, e.Apply) and part.name == "function" and "java_method(" in part.detail.spark for part in e.walk(node))
 
 
 def _is_call(node: e.Typed) -> bool:
