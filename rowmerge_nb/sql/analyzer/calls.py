@@ -21,7 +21,7 @@ from rowmerge_nb.sql.analyzer.windows import (
 )
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
+from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_parameters, resolve
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
@@ -273,8 +273,8 @@ class CallAnalyzer:
         found = resolve(name, [value.type for value in values])
         if found is None:
             self.not_found(name, values, node)
-        if is_ambiguous(name, [value.type for value in values]):
-            self.ambiguous(node)
+        if several := candidates(name, [value.type for value in values]):
+            self.ambiguous(node, several)
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Apply(found.result, "function", tuple(values), found.overload)
@@ -384,8 +384,8 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
-        if is_ambiguous(node.name, [value.type for value in values]):
-            self.ambiguous(node)
+        if several := candidates(node.name, [value.type for value in values]):
+            self.ambiguous(node, several)
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
@@ -451,9 +451,12 @@ class CallAnalyzer:
 
     # -- special forms --------------------------------------------------------------------------------------------
 
-    def ambiguous(self, node: s.Expression | s.Step) -> NoReturn:
+    def ambiguous(self, node: s.Expression | s.Step, found: Sequence[Resolved] = ()) -> NoReturn:
         """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
         said = "Could not choose a best candidate operator. Explicit type casts must be added."
+        if found:
+            lines = [f"\t * ({','.join(map(str, bound.arguments))}):{bound.result}\n" for bound in found]
+            said += f"\nCandidates are:\n{''.join(lines)}"
         hint = "NULL alone has no type: write CAST(NULL AS ...)."
         self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, hint)
 
