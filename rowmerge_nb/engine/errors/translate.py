@@ -70,6 +70,14 @@ _NOT_IN_SPARK: Final = {
         "A subquery cannot be an argument here: Spark has none inside of functions that work element by element",
         "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
     ),
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
+        "What gives another value each time, as random(), or is computed in Java, as normal_cdf, cannot stand here: Spark allows it in SELECT and WHERE",
+        "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
+    ),
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": (
+        "What gives another value each time, as random(), or is computed in Java, as normal_cdf, cannot be aggregated here: Spark allows it in SELECT and WHERE",
+        "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
+    ),
     "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE": (
         "A subquery that reads a map of a query around it is not supported by this engine: Spark has none",
         "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in the other one.",

@@ -22,7 +22,7 @@ from rowmerge_nb.sql.analyzer.windows import (
 )
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import is_absent, is_ambiguous, lambda_parameters, resolve
+from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_parameters, resolve
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
@@ -138,11 +138,10 @@ class CallAnalyzer:
         self.context.error("NOT_SUPPORTED", message, node.error_span)
 
     def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
-        """Refuse NORMALIZE where Spark takes only what it knows to give the same each time; Spark calls it by reflection."""
-        if e.is_reflected(value):
-            said = (
-                f"normalize within {where} is not supported by this engine: Spark does not know that it gives the same each time"
-            )
+        """Refuse functions of Java's where Spark takes only what it knows to give the same each time."""
+        name = e.reflected_function(value)
+        if name is not None:
+            said = f"{name} within {where} is not supported by this engine: Spark does not know that it gives the same each time"
             hint = "Compute it in a subquery in FROM, and use its column."
             self.context.error("NOT_SUPPORTED", said, node.error_span, hint)
 
@@ -276,8 +275,8 @@ class CallAnalyzer:
         found = resolve(name, [value.type for value in values])
         if found is None:
             self.not_found(name, values, node)
-        if is_ambiguous(name, [value.type for value in values]):
-            self.ambiguous(node)
+        if several := candidates(name, [value.type for value in values]):
+            self.ambiguous(node, several)
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Apply(found.result, "function", tuple(values), found.overload)
@@ -389,8 +388,8 @@ class CallAnalyzer:
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self.not_found(node.name, values, node)
-        if is_ambiguous(node.name, [value.type for value in values]):
-            self.ambiguous(node)
+        if several := candidates(node.name, [value.type for value in values]):
+            self.ambiguous(node, several)
         if found.overload.refusal:
             self._refuse_signature(found, node)
             return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
@@ -452,9 +451,12 @@ class CallAnalyzer:
 
     # -- special forms --------------------------------------------------------------------------------------------
 
-    def ambiguous(self, node: s.Expression | s.Step) -> NoReturn:
+    def ambiguous(self, node: s.Expression | s.Step, found: Sequence[Resolved] = ()) -> NoReturn:
         """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
         said = "Could not choose a best candidate operator. Explicit type casts must be added."
+        if found:
+            lines = [f"\t * ({','.join(map(str, bound.arguments))}):{bound.result}\n" for bound in found]
+            said += f"\nCandidates are:\n{''.join(lines)}"
         hint = "NULL alone has no type: write CAST(NULL AS ...)."
         self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, hint)
 

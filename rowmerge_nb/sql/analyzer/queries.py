@@ -51,6 +51,8 @@ _MOST_COUNTED: Final = 2**31 - 1
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
 _DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
 _UNMARKED = e.Constant(BOOLEAN, "true")
+_ONE_ROW: Final = RelationResult((), "(SELECT 1)")
+"""What a SELECT without FROM reads."""
 _SHOWN = 10
 """So many rows of VALUES are kept for EXPLAIN."""
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
@@ -349,10 +351,11 @@ class QueryAnalyzer(RelationAnalyzer):
             above: what is made of rows or groups.
             alone: it reads no column of the rows around it.
         """
-        source = f" FROM {relation.text}" if relation else ""
-        source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
-        if relation and (below := _made_below(group_by or (), above)):
-            relation, beside = self.beside(replace(relation, text=source.removeprefix(" FROM ")), below)
+        kept_rows = f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        source = (f" FROM {relation.text}" if relation else "") + kept_rows
+        below = _made_below(group_by or (), above)
+        if below:
+            relation, beside = self.beside(replace(relation or _ONE_ROW, text=(relation or _ONE_ROW).text + kept_rows), below)
             group_by, above = _over_columns(group_by, above, beside)
             source = f" FROM {relation.text}"
         total = None
@@ -602,8 +605,14 @@ def _restored(field: ScopeField, symbol: str) -> str:
 def _made_below(keys: Sequence[e.Typed], above: _Above) -> list[e.Typed]:
     """Give what is to be a column below groups: Spark groups by no maps, and neither groups nor aggregates what it takes for chance."""
     aggregates = [part for value in above.values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
-    arguments = (argument for part in aggregates for argument in e.children(part) if e.is_reflected(argument))
-    return [*(key for key in keys if has_map(key.type) or e.is_reflected(key)), *arguments]
+    arguments = (part for found in aggregates for part in e.children(found) if not isinstance(part, e.Function))
+    opaque = (value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value))
+    return [*(key for key in keys if has_map(key.type)), *opaque]
+
+
+def _reads_outer(value: e.Typed) -> bool:
+    """Does it read a column of a query around this one?"""
+    return any(isinstance(part, e.Column) and part.outer for part in e.walk(value))
 
 
 def _over_columns(

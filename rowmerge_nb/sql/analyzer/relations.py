@@ -691,7 +691,7 @@ def joined_tree(
 
 def _reflected(value: e.Typed, own: frozenset[str]) -> list[e.Typed]:
     """Give the largest parts of an expression that call by reflection and read nothing but certain columns."""
-    if not e.is_reflected(value) or isinstance(value, e.Function):
+    if e.reflected_function(value) is None or isinstance(value, e.Function):
         return []
     if e.references(value) <= own:
         return [value]

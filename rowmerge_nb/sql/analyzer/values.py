@@ -12,6 +12,7 @@ from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
 from rowmerge_nb.sql.analyzer.constant_columns import BadLiteral, ConstantColumn, constant_of, literal_constant
 from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import common_type
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree.statements import Span
-    from rowmerge_nb.sql.typed import expressions as e
 
 __all__ = ["LiteralRows", "Part", "WrittenRow", "common_row", "constant_rows", "literal_columns", "values_rows"]
 
@@ -106,11 +106,20 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
         AnalysisError: as `ExpressionAnalyzer.analyze` does, at the first expression in the order of the text.
     """
     return [
-        LiteralRows(row, literal_columns(context, row))
-        if isinstance(row, s.Literals)
-        else WrittenRow(nodes := row.items if isinstance(row, s.RowConstructor) else (row,), tuple(map(analyzer.analyze, nodes)))
+        LiteralRows(row, literal_columns(context, row)) if isinstance(row, s.Literals) else _written_row(analyzer, row)
         for row in node.rows
     ]
+
+
+def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
+    """Give a row as it was written; an expression that gives a row is that row, however it was made."""
+    if isinstance(row, s.RowConstructor):
+        return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
+    value = analyzer.analyze(row)
+    if value.type.base != "row":
+        return WrittenRow((row,), (value,))
+    kinds = value.type.parameters
+    return WrittenRow((row,) * len(kinds), tuple(e.Apply(kind, "field", (value,), place) for place, kind in enumerate(kinds)))
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:

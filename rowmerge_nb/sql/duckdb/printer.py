@@ -198,6 +198,7 @@ class _Printer:
         left, right = node.arguments
         if not (is_numeric(left.type) and is_numeric(right.type)):
             return self.moved(node)
+        node = e.constant_last(node)
         a, b = self.all(node.arguments)
         operator = str(node.detail)
         if is_float(node.type):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.functions.hashes import checksum, checksum_of_bytes
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
 
 __all__ = ["FRAGMENTS", "ROWS", "SIGNATURES", "bound", "not_empty"]
@@ -72,6 +73,19 @@ kurtosis(double) -> double | {kurtosis}
 geometric_mean(bigint) -> double | {geometric mean}
 geometric_mean(real) -> real | CAST({geometric mean} AS FLOAT)
 geometric_mean(double) -> double | {geometric mean}
+~checksum(boolean) -> varbinary | {checksum of a boolean}
+~checksum(tinyint) -> varbinary | {checksum of a number}
+~checksum(smallint) -> varbinary | {checksum of a number}
+~checksum(integer) -> varbinary | {checksum of a number}
+~checksum(bigint) -> varbinary | {checksum of a number}
+~checksum(real) -> varbinary | {checksum of a real}
+~checksum(double) -> varbinary | {checksum of a double}
+~checksum(varchar(x)) -> varbinary | {checksum of a text}
+~checksum(char(x)) -> varbinary | {checksum of a char}
+~checksum(varbinary) -> varbinary | {checksum of bytes}
+~checksum(date) -> varbinary | {checksum of a date}
+~checksum(timestamp(6)) -> varbinary | {checksum of a timestamp}
+checksum(T) T:comparable -> varbinary ! its hash of such values is not computed here; of booleans, integers, real, double, texts, bytes, dates and timestamps it is
 histogram(T) T:comparable -> map(T,bigint) | {map of counts}
 map_agg(K, V) K:comparable, V -> map(K,V) | {map of first}
 multimap_agg(K, V) K:comparable, V -> map(K,array(V)) | {map of all}
@@ -173,6 +187,16 @@ FRAGMENTS: Final = {
     ),
     "geometric mean": "exp(sum({distinct}{logarithm}){rows} / nullif(count({distinct}{0}){rows}, 0))",
     "logarithm": "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NOT NULL THEN CAST('NaN' AS DOUBLE) END",
+    "checksum of a boolean": checksum("CAST({0} AS BIGINT)"),
+    "checksum of a number": checksum("CAST({0} AS BIGINT)"),
+    # -0.0 is 0.0.
+    "checksum of a real": checksum("IF({0} = 0, 0L, {bits 32} | {sign bit of 32})"),
+    "checksum of a double": checksum("IF({0} = 0, 0L, {bits 64} | {sign bit})"),
+    "checksum of a text": checksum_of_bytes("encode({0}, 'UTF-8')"),
+    "checksum of a char": checksum_of_bytes("encode(rtrim({0}), 'UTF-8')"),
+    "checksum of bytes": checksum_of_bytes("{0}"),
+    "checksum of a date": checksum("CAST(unix_date({0}) AS BIGINT)"),
+    "checksum of a timestamp": checksum("unix_micros(CAST({0} AS TIMESTAMP))"),
     "map of counts": grouped(not_empty("IF({0} IS NULL, NULL, named_struct('k', {0}))"), COUNT),
     "map of first": grouped(not_empty(_KEY_AND_VALUE), FIRST_VALUE),
     "map of all": grouped(not_empty(_KEY_AND_VALUE), ALL_VALUES),

@@ -13,6 +13,7 @@ cardinality(setdigest) -> bigint ! sketches do not exist here
 element_at(array(E), bigint) E -> E | IF({1} = 0, {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1}, try_element_at({0}, {int:1}))
 ~contains(array(real), real) -> boolean | {contains number}
 ~contains(array(double), double) -> boolean | {contains number}
+~contains(array(unknown), unknown) -> boolean | CAST(NULL AS BOOLEAN)
 contains(array(T), T) T:comparable -> boolean | array_contains({0}, {1})
 contains(varchar, ipaddress) -> boolean ! the type ipaddress does not exist here
 ~array_position(array(real), real) -> bigint | IF(isnan({1}), IF({0} IS NULL, NULL, 0L), array_position({0}, {1}))

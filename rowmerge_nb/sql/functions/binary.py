@@ -91,7 +91,12 @@ def _from_base_32(text: str, shown: str) -> str:
     """
     plain, shown = (f"trim(TRAILING '=' FROM {part})" for part in (text, shown))
     length = "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + shown + "))}"
-    letter = "{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(regexp_extract(" + shown + ", '[^A-Z2-7]', 0))}"
+    found = f"regexp_extract({shown}, '[^A-Z2-7]', 0)"
+    # What is not to be seen is shown by its number.
+    unseen = f"concat('0x', ltrim('0', lower(hex(encode({found}, 'UTF-32')))))"
+    letter = (
+        f"{{fail:INVALID_FUNCTION_ARGUMENT:Unrecognized character: $(IF({found} RLIKE '^[\\\\pZ\\\\pC]', {unseen}, {found}))}}"
+    )
     digits = f"translate(b, {_LETTERS_32}, {_DIGITS_32})"
     block = f"left(lpad(conv(rpad({digits}, 8, '0'), 32, 16), 10, '0'), char_length(b) * 5 div 8 * 2)"
     return (

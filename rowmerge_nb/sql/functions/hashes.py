@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MURMUR3", "XXHASH64"]
+__all__ = ["MURMUR3", "XXHASH64", "checksum", "checksum_of_bytes"]
 
 
 def _signed(*numbers: int) -> tuple[int, ...]:
@@ -90,7 +90,13 @@ def _literal(number: int) -> str:
     return f"{number}L" if number >= 0 else f"(-{-number}L)"
 
 
-def _hash() -> str:
+def _mixed_to_the_end(found: str) -> str:
+    for by, prime in ((33, 2), (29, 3)):
+        found = _product(_shifted(found, by), prime)
+    return _shifted(found, 32)
+
+
+def _hash_of_digits() -> str:
     whole = f"(char_length(x) div {2 * _STRIPE} * {2 * _STRIPE})"
     begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
     found = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
@@ -101,14 +107,39 @@ def _hash() -> str:
     found = _folded(
         _places(fours, "char_length(x)", 1), found, _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1)
     )
-    for by, prime in ((33, 2), (29, 3)):
-        found = _product(_shifted(found, by), prime)
-    bytes_of = f"unhex(lpad(hex({_shifted(found, 32)}), 16, '0'))"
-    return f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', bytes_of)})"
+    return _mixed_to_the_end(found)
 
 
-XXHASH64: Final = _hash()
+_BYTES_OF_HASH: Final = f"unhex(lpad(hex({_hash_of_digits()}), 16, '0'))"
+XXHASH64: Final = f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', _BYTES_OF_HASH)})"
 """The template of the function."""
+
+
+def checksum(value: str) -> str:
+    """Write the checksum of a group's values: the sum of their hashes, each times a prime, that wraps around; NULL counts as 1.
+
+    Args:
+        value: the bigint whose eight bytes are hashed.
+
+    >>> checksum("{0}").startswith("transform(array(CAST(pmod(sum({distinct}")
+    True
+    """
+    found = _product(_rotated(f"({_literal(_PRIMES[4] + 8)} ^ {_round('0L', 'b')})", 27), 1, 4)
+    return _summed(_bound("b", value, _mixed_to_the_end(found)))
+
+
+def checksum_of_bytes(value: str) -> str:
+    """Write the checksum of a group's values, of each of which these bytes are hashed.
+
+    >>> checksum_of_bytes("{0}").count("sum(")
+    1
+    """
+    return _summed(_bound("x", f"hex({value})", _hash_of_digits()))
+
+
+def _summed(found: str) -> str:
+    each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIMES[0])}, {_product(found, 1)})")
+    return _bound("a", _wrapped(f"sum({{distinct}}{each}){{rows}}"), f"unhex({_little_endian('a')})")
 
 
 # -- MURMUR3 ----------------------------------------------------------------------------------------------------------

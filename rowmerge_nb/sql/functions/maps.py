@@ -21,7 +21,7 @@ map_filter(map(K,V), function(K,V,boolean)) K, V -> map(K,V) | map_filter({0}, {
 map_zip_with(map(K,V1), map(K,V2), function(K,V1,V2,V3)) K, V1, V2, V3 -> map(K,V3) | map_zip_with({0}, {1}, {2})
 transform_keys(map(K1,V), function(K1,V,K2)) K1, K2, V -> map(K2,V) | transform_keys({0}, {1})
 transform_values(map(K,V1), function(K,V1,V2)) K, V1, V2 -> map(K,V2) | transform_values({0}, {1})
-cosine_similarity(map(varchar,double), map(varchar,double)) -> double ! the order in which Trino adds the products up is that of a hash table
+cosine_similarity(map(varchar,double), map(varchar,double)) -> double | transform(array({length 0} * {length 1}), n -> IF(n = 0, CAST('NaN' AS DOUBLE), {shared} / n))[0]
 """
 
 FIRST_VALUE: Final = "get(`$entries`, get(`$places`, g.p).i).v"
@@ -52,6 +52,9 @@ def grouped(entries: str, value: str) -> str:
 
 
 FRAGMENTS: Final = {
+    # Added up in the order of the entries, as Trino does, for the last digits.
+    "shared": "aggregate(map_entries({0}), 0D, (s, e) -> s + coalesce(e.value * try_element_at({1}, e.key), 0D))",
+    **{f"length {place}": f"sqrt(aggregate(map_values({{{place}}}), 0D, (s, v) -> s + v * v))" for place in range(2)},
     "values of entries": grouped("transform({0}, e -> named_struct('k', e.field0, 'v', e.field1))", ALL_VALUES),
     "equal keys": (
         "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate map keys ($key(filter($0, (k, i) -> array_position($0, k) <= i)[0])) are not allowed}"

@@ -67,6 +67,16 @@ class Overload:
         """Does it give the same value for the same arguments, always?"""
         return self.name not in _VOLATILE
 
+    @property
+    def reflected(self) -> bool:
+        """Does Spark call Java for it, and so takes it for one that gives another value each time?"""
+        return "java_method(" in self.spark or "reflect(" in self.spark
+
+    @property
+    def opaque(self) -> bool:
+        """Does Spark take it for one that gives another value each time, rightly or not?"""
+        return self.reflected or not self.deterministic
+
     def __str__(self) -> str:
         """Write the signature as it stands in the table."""
         return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()

@@ -25,12 +25,7 @@ quantile_at_value(qdigest(double), double) -> double ! its type, a sketch, does 
 quantile_at_value(qdigest(real), real) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 spooky_hash_v2_32(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_64(varbinary) -> varbinary ! Spark SQL has no such hash
-normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
-inverse_normal_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
-beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
-inverse_beta_cdf(double, double, double) -> double ! Spark SQL lacks the error function and the beta function
-t_cdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
-t_pdf(double, double) -> double ! Spark SQL lacks the error function and the beta function
+inverse_beta_cdf(double, double, double) -> double ! Spark SQL has nothing that searches the value as Trino does, digit by digit
 classify(map(bigint,double), classifier(bigint)) -> bigint ! machine learning is no part of this engine
 classify(map(bigint,double), classifier(varchar)) -> varchar ! machine learning is no part of this engine
 regress(map(bigint,double), regressor) -> double ! machine learning is no part of this engine
@@ -149,9 +144,6 @@ word_stem(varchar(x)) -> varchar(x) ! Spark SQL has no stemmer
 word_stem(varchar(x), varchar(2)) -> varchar(x) ! Spark SQL has no stemmer
 parse_presto_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
 parse_data_size(varchar(x)) -> decimal(38,0) ! it is of use only to Trino's administrators
-to_char(timestamp(6) with time zone, varchar) -> varchar ! the Teradata functions are no part of Trino's own set
-to_date(varchar, varchar) -> date ! the Teradata functions are no part of Trino's own set; write CAST(... AS date)
-to_timestamp(varchar, varchar) -> timestamp(3) ! the Teradata functions are no part of Trino's own set; write CAST(... AS timestamp)
 """
 
 AGGREGATES: Final = """
@@ -180,7 +172,6 @@ numeric_histogram(bigint, double) -> map(double,double) ! Trino's approximation 
 numeric_histogram(bigint, double, double) -> map(double,double) ! Trino's approximation cannot be reproduced, and another would differ
 numeric_histogram(bigint, real) -> map(real,real) ! Trino's approximation cannot be reproduced, and another would differ
 numeric_histogram(bigint, real, double) -> map(real,real) ! Trino's approximation cannot be reproduced, and another would differ
-checksum(T) T:comparable -> varbinary ! Spark SQL has no such hash
 learn_classifier(bigint, map(bigint,double)) -> classifier(bigint) ! machine learning is no part of this engine
 learn_classifier(double, map(bigint,double)) -> classifier(bigint) ! machine learning is no part of this engine
 learn_classifier(varchar, map(bigint,double)) -> classifier(varchar) ! machine learning is no part of this engine

@@ -14,7 +14,7 @@ from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, ins
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Resolved", "is_absent", "is_ambiguous", "lambda_parameters", "listed_functions", "resolve"]
+__all__ = ["Resolved", "candidates", "is_absent", "lambda_parameters", "listed_functions", "resolve"]
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
@@ -64,21 +64,25 @@ def _special(name: str, general: Resolved) -> Resolved:
     return general
 
 
-def is_ambiguous(name: str, arguments: Sequence[Type]) -> bool:
-    """Does NULL without a type leave it open which of several signatures is meant, that give different types?
+def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
+    """Give the signatures among which NULL without a type leaves it open which is meant, where they give different types.
 
     A signature whose arguments coerce to those of another one is preferred to it, varchar to char.
 
-    >>> is_ambiguous("reverse", [UNKNOWN]), is_ambiguous("length", [UNKNOWN]), is_ambiguous("abs", [UNKNOWN])
-    (True, False, False)
+    >>> [str(found.result) for found in candidates("reverse", [UNKNOWN])], candidates("abs", [UNKNOWN])
+    (['varchar(0)', 'char(0)', 'varbinary', 'array(unknown)'], [])
     """
     if UNKNOWN not in arguments:
-        return False
+        return []
     fitting = [
         bound for bound in (_bind(entry, arguments) for entry in overloads(name) if not entry.special) if bound is not None
     ]
     preferred = [bound for bound in fitting if not any(_is_narrower(other, bound) for other in fitting)]
-    return len({VARCHAR if is_text(bound.result) else bound.result for bound in preferred}) > 1
+    several = len({VARCHAR if is_text(bound.result) else bound.result for bound in preferred}) > 1
+    if not several:
+        return []
+    exact = [bound for bound in fitting if all(a in {UNKNOWN, b} for a, b in zip(arguments, bound.arguments, strict=True))]
+    return exact or [bound for bound in preferred if not any(kind.base == "char" for kind in bound.arguments)]
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:
@@ -159,7 +163,7 @@ def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
         if base == "decimal" and is_integer(kind):
             kind = as_decimal(kind)
         # NULL alone is text without a character.
-        nothing = parse_type(base) if base == "decimal" else Type(base, (0,))
+        nothing = decimal_of(1) if base == "decimal" else Type(base, (0,))
         variables[pattern] = kind if kind != UNKNOWN else nothing
         return kind.base == base or kind == UNKNOWN
     if pattern == "any":

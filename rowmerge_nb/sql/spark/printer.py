@@ -162,6 +162,7 @@ class _Printer:
         return chain_text(node, write, tried=self.safe)
 
     def arithmetic(self, node: e.Apply) -> str:
+        node = e.constant_last(node)
         if self.safe and not isinstance(node.arguments[0], e.Variable):
             chain = unrolled(node)
             if len(chain.arguments) > MOST_TRIED:

@@ -37,8 +37,10 @@ __all__ = [
     "Written",
     "chain_of",
     "children",
+    "constant_last",
     "exchanged",
     "has_subquery",
+    "is_constant",
     "is_deterministic",
     "is_null",
     "may_exceed_integer",
@@ -46,6 +48,7 @@ __all__ = [
     "quote",
     "reads",
     "references",
+    "reflected_function",
     "replaced",
     "text_literal",
     "walk",
@@ -350,13 +353,23 @@ def as_maps(value: Typed, kind: Type) -> Typed:
     return Apply(kind, "as maps", (value,)) if has_map(kind) else value
 
 
-def is_reflected(node: Typed) -> bool:
-    """Does it call NORMALIZE? Spark does so by reflection, and takes it for a function that gives another value each time.
+def reflected_function(node: Typed) -> str | None:
+    """Name a function of Java's that it calls, if any: Spark does so by reflection, and takes it for one that gives another value each time.
 
-    >>> is_reflected(Column(Type("date"), "a"))
+    >>> reflected_function(Column(Type("date"), "a")) is None
+    True
+    """
+    calls = (part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function")
+    return next((function.name for function in calls if function.reflected), None)
+
+
+def is_opaque(node: Typed) -> bool:
+    """Does it call what Spark takes for a function that gives another value each time, rightly or not?
+
+    >>> is_opaque(Column(Type("date"), "a"))
     False
     """
-    return any(isinstance(part, Apply) and getattr(part.detail, "name", "") == "normalize" for part in walk(node))
+    return any(isinstance(part, Apply) and part.name == "function" and part.detail.opaque for part in walk(node))
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
@@ -402,6 +415,29 @@ def text_literal(value: str) -> str:
 
 
 _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
+
+
+def is_constant(node: Typed) -> bool:
+    """Is it the same whatever the row, so that it can be computed before there is one?
+
+    >>> one = Constant(Type("integer"), "1")
+    >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
+    (True, False)
+    """
+    varying = (Column, Variable, Subquery, Aggregate, Windowed)
+    return not any(isinstance(part, varying) for part in walk(node)) and is_deterministic(node)
+
+
+def constant_last(node: Apply) -> Apply:
+    """Give a sum or a product with its constant behind what varies, as Trino's optimizer writes it: so the errors of overflows say it.
+
+    >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
+    >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
+    True
+    """
+    left, right = node.arguments
+    turned = node.detail in {"+", "*"} and is_constant(left) and not is_constant(right)
+    return replace(node, arguments=(right, left)) if turned else node
 
 
 def is_null(node: Typed) -> bool:

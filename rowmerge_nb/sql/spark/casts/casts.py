@@ -228,7 +228,7 @@ def _shortest(text: str, source: Type) -> str:
 
 
 def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
-    written = casts_json.from_json(text, target, lambda value, a, b: cast(value, a, b, safe=safe), safe=safe)
+    written = casts_json.from_json(text, target, lambda value, a, b, tried: cast(value, a, b, safe=tried), safe=safe)
     assert written is not None, target
     return written
 

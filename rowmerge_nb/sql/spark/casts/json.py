@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
@@ -19,8 +19,11 @@ from rowmerge_nb.sql.typed.types import RANGES, is_float, is_integer, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
     from rowmerge_nb.spi.types import Type
+
+    Cast: TypeAlias = Callable[[str, Type, Type, bool], str]
 
 __all__ = ["from_json", "to_json"]
 
@@ -91,16 +94,18 @@ class _Cast:
     target: Type
     text: str
 
+    def refusal(self, why: str) -> str:
+        """Write the failure of the whole for what is wrong with a part of it, said by Spark SQL."""
+        return fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast to {self.target}."), why, r"'\n'", self.text)
 
-def from_json(
-    text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast | None = None
-) -> str | None:
+
+def from_json(text: str, kind: Type, cast: Cast, *, safe: bool, around: _Cast | None = None) -> str | None:
     """Write the cast of a json value to another type.
 
     Args:
         text: the value.
         kind: the type wanted.
-        cast: writes casts between other types.
+        cast: writes casts between other types; the last argument says whether it is NULL where it fails.
         safe: NULL where the cast fails.
         around: the cast that the value is a part of.
 
@@ -115,7 +120,7 @@ def from_json(
     read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
     if kind.base == "array":
         elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
-        inner = _from_variant("`$e`", kind.parameters[0], cast, safe=safe, around=around)
+        inner = _part(kind.parameters[0], cast, safe=safe, around=around)
         if inner is None:
             return None
         message = _unexpected(text, "array", around, safe=safe)
@@ -124,19 +129,37 @@ def from_json(
             f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '[%' THEN transform({elements}, `$e` -> {inner}) "
             f"ELSE {message} END"
         )
-    if kind.base == "map" and kind.parameters[0].base == "varchar":
+    if kind.base == "map":
         entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
-        inner = _from_variant("`$e`", kind.parameters[1], cast, safe=safe, around=around)
+        inner = _part(kind.parameters[1], cast, safe=safe, around=around)
         if inner is None:
             return None
         message = _unexpected(text, "object", around, safe=safe)
         lost = f"WHEN {text} LIKE '{{%' AND exists(map_values({entries}), `$e` -> {_lost(inner)}) THEN NULL " if safe else ""
+        made = f"transform_values({entries}, (`$k`, `$e`) -> {inner})"
+        if kind.parameters[0] != VARCHAR:
+            made = _with_keys(made, kind.parameters[0], cast, safe=safe, around=around)
         return (
-            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '{{%' "
-            f"THEN transform_values({entries}, (`$k`, `$e`) -> {inner}) ELSE {message} END"
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {lost}WHEN {text} LIKE '{{%' THEN {made} ELSE {message} END"
         )
-    inner = _from_variant("`$e`", kind, cast, safe=safe, around=around, document=text)
+    inner = _from_variant("`$e`", kind, cast, safe=safe or kind.base == "decimal", around=around, document=text)
+    if kind.base == "decimal" and not safe:
+        form = "schema_of_variant(`$e`)"
+        none = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' OR ({form} = 'STRING' AND NOT try_variant_get(`$e`, '$', 'string') RLIKE {_NUMBER})"
+        unfit = fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast input json to {_shown(kind)}"))
+        inner = f"coalesce({inner}, IF({form} <> 'VOID', IF({none}, {_failure(text, kind, safe=False)}, {unfit}), NULL))"
     return None if inner is None else f"transform(array({read}), `$e` -> {inner})[0]"
+
+
+def _with_keys(entries: str, kind: Type, cast: Cast, *, safe: bool, around: _Cast) -> str:
+    """A map whose keys are the names of members, cast as text is; two of them may come to the same."""
+    key = cast("`$k`", VARCHAR, kind, True)
+    twice = "NULL" if safe else around.refusal("' Duplicate map keys are not allowed'")
+    none = "NULL" if safe else around.refusal(_no_such("get(filter(map_keys(`$m`), `$k` -> " + key + " IS NULL), 0)", kind))
+    whole = f"IF(size(array_distinct(`$n`)) < size(`$n`), {twice}, map_from_arrays(`$n`, map_values(`$m`)))"
+    whole = f"IF(exists(`$n`, `$k` -> `$k` IS NULL), {none}, {whole})"
+    keys = f"transform(map_keys(`$m`), `$k` -> {key})"
+    return f"transform(array({entries}), `$m` -> transform(array({keys}), `$n` -> {whole})[0])[0]"
 
 
 def _lost(value: str) -> str:
@@ -144,11 +167,11 @@ def _lost(value: str) -> str:
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
-def _row(text: str, source: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast) -> str | None:
+def _row(text: str, source: str, kind: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
     """A row of an object's members by their names, letters of either case, or of an array's elements by their places."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for place, (name, part) in enumerate(zip(kind.fields, kind.parameters, strict=True)):
-        inner = _from_variant("`$e`", part, cast, safe=safe, around=around)
+        inner = _part(part, cast, safe=safe, around=around)
         if inner is None:
             return None
         member = f"get(map_values(map_filter(`$m`, (`$k`, `$x`) -> lower(`$k`) = {text_literal((name or '').lower())})), 0)"
@@ -191,9 +214,53 @@ def _failure(text: str, kind: Type, *, safe: bool) -> str:
     return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {shown}"))
 
 
-def _from_variant(
-    value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool, around: _Cast, document: str = ""
-) -> str | None:
+_WORDS: Final = {"smallint": "INT", "integer": "INT"}
+_NUMBER: Final = "'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
+
+
+def _no_such(text: str, kind: Type) -> str:
+    """Say why a text is no value of a type, as the errors of nested casts do."""
+    if kind.base == "decimal":
+        return f"IF({text} RLIKE {_NUMBER}, {text_literal(f' Cannot cast input json to {_shown(kind)}')}, '')"
+    return f"concat(' Cannot cast \\'', {text}, '\\' to {_WORDS.get(kind.base, kind.base.upper())}')"
+
+
+def _shown(kind: Type) -> str:
+    return str(kind).upper() if kind.base == "decimal" else "integer" if kind.base == "smallint" else kind.base
+
+
+def _part(kind: Type, cast: Cast, *, safe: bool, around: _Cast) -> str | None:
+    if safe or kind.base in {"array", "map", "row", "json"}:
+        return _from_variant("`$e`", kind, cast, safe=safe, around=around)
+    return _member("`$e`", kind, cast, around)
+
+
+def _member(value: str, kind: Type, cast: Cast, around: _Cast) -> str | None:
+    """A scalar within an array or an object, whose failure is one of the whole: it names the whole, and what it says of the part is less."""
+    tried = _from_variant(value, kind, cast, safe=True, around=around)
+    if tried is None:
+        return None
+    text = f"try_variant_get({value}, '$', 'string')"
+    number = f"CAST(try_variant_get({value}, '$', 'double') AS STRING)"
+    form = f"schema_of_variant({value})"
+    opened = f"WHEN {form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%' THEN concat(' Unexpected token when cast to {_shown(kind)}: ', IF({form} LIKE 'OBJECT%', '{{', '['))"
+    said = f" WHEN {form} = 'STRING' THEN {_no_such(text, kind)}" if kind.base != "varchar" else ""
+    if kind.base == "decimal":
+        said += f" WHEN {form} <> 'BOOLEAN' THEN {text_literal(f' Cannot cast input json to {_shown(kind)}')}"
+    elif is_integer(kind):
+        words = (
+            f"' Unable to cast ', {number}, ' to bigint'" if kind == BIGINT else f"' Out of range for {_shown(kind)}: ', {number}"
+        )
+        if kind.base == "smallint":
+            whole = f"try_cast({text} AS INT)"
+            said += f" WHEN {whole} > 32767 THEN concat(' Value ', {whole}, ' exceeds MAX_SHORT for type smallint')"
+            said += f" WHEN {whole} < -32768 THEN concat(' Value ', {whole}, ' is less than MIN_SHORT for type smallint')"
+        said += f" WHEN {form} <> 'BIGINT' AND {form} NOT LIKE 'DECIMAL(%,0)' THEN concat({words})"
+    refusal = around.refusal(f"CASE {opened}{said} ELSE '' END")
+    return f"coalesce({tried}, IF({form} <> 'VOID', {refusal}, NULL))"
+
+
+def _from_variant(value: str, kind: Type, cast: Cast, *, safe: bool, around: _Cast, document: str = "") -> str | None:
     """A scalar of a document, as errors show that: text is read as CAST from varchar reads it, numbers are rounded, true is 1."""
     text = f"try_variant_get({value}, '$', 'string')"
     form = f"schema_of_variant({value})"
@@ -206,20 +273,23 @@ def _from_variant(
     if kind.base == "varchar":
         whole = fitting(text, JSON, kind, safe)
         floating = once(
-            lambda shown: fitting(shown, JSON, kind, safe), cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR)
+            lambda shown: fitting(shown, JSON, kind, safe),
+            cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR, safe),
         )
         return (
             f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
         )
     if kind.base == "boolean":
         number = f"try_variant_get({value}, '$', 'double') <> 0"
+        large = f"{form} LIKE 'DECIMAL(%,0)' AND abs(try_variant_get({value}, '$', 'double')) > 9223372036854775807D"
         return (
             f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN try_variant_get({value}, '$', 'boolean') "
-            f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, kind)} WHEN {form} <> 'VOID' THEN {number} END"
+            f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, kind, safe)} WHEN {large} THEN {message} "
+            f"WHEN {form} <> 'VOID' THEN {number} END"
         )
     if is_integer(kind) or is_float(kind) or kind.base == "decimal":
         number = f"try_variant_get({value}, '$', 'double')"
-        floating, read = cast(number, DOUBLE, kind), cast(text, VARCHAR, kind)
+        floating, read = cast(number, DOUBLE, kind, safe), cast(text, VARCHAR, kind, safe)
         whole = read
         if is_integer(kind):
             whole = f"coalesce(try_cast({text} AS {spark_type(kind)}), {_failure(text, kind, safe=safe)})"
