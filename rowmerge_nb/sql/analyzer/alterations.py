@@ -23,6 +23,7 @@ from rowmerge_nb.spi.alterations import (
 )
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.defaults import default_text
 from rowmerge_nb.sql.tree import statements as st
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
 
 __all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
@@ -174,6 +174,12 @@ def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, w
         context.error("NOT_SUPPORTED", said, comment.span, "Leave the COMMENT out.")
 
 
+def _field_of(kind: Type, name: st.Identifier) -> Type | None:
+    """Give the type of a field of a row; None where there is none of that name."""
+    fields = zip(kind.fields, kind.parameters, strict=True) if kind.base == "row" else ()
+    return next((part for field, part in fields if isinstance(part, Type) and (field or "").lower() == name.value), None)
+
+
 class _Alterations:
     """What an ALTER TABLE means for a table."""
 
@@ -201,9 +207,41 @@ class _Alterations:
                 return self._without_default(action)
             case st.RenameTable():
                 return self._moved(action)
+            case st.AlterField():
+                self._field(action)
+                return None
             case st.SetProperties():
                 return SetProperties(action.properties)
         raise TypeError(action)
+
+    def _field(self, action: st.AlterField) -> None:
+        """Refuse to alter a field of a row, once it is known that there is such a one.
+
+        Raises:
+            AnalysisError: COLUMN_NOT_FOUND, COLUMN_ALREADY_EXISTS, or NOT_SUPPORTED.
+        """
+        error, adds = self._context.error, action.kind == "ADD"
+        if action.type is not None:
+            defined_type(action.type)
+        if action.lenient and not adds and action.column.value not in self._columns:
+            return
+        kind = self._columns[self._column(action.column).lower()].type
+        *above, last = action.fields
+        for name in above if adds else action.fields:
+            found = _field_of(kind, name)
+            if found is None:
+                if action.lenient and not adds:
+                    return
+                said = f"Field '{name.value}' does not exist within {kind}"
+                error("COLUMN_NOT_FOUND", said, self._context.statement_span(name.span), "DESCRIBE shows the fields of rows.")
+            kind = found
+        if adds and _field_of(kind, last) is not None:
+            if action.lenient:
+                return
+            said = f"Field '{last.value}' already exists"
+            error("COLUMN_ALREADY_EXISTS", said, self._context.statement_span(last.span), "Choose another name.")
+        said = "Fields of rows cannot be altered by this engine"
+        error("NOT_SUPPORTED", said, self._context.statement_span(last.span), "Only whole columns can.")
 
     def _column(self, name: st.Identifier) -> str:
         found = self._columns.get(name.value)

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
 
 __all__ = [
+    "completed_schema",
     "create_schema",
     "create_view",
     "drop_schema",
     "drop_view",
+    "is_known_schema",
+    "known_schema",
     "query_columns",
     "rename_view",
     "show",
@@ -148,6 +151,9 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE SCHEMA."""
     assert isinstance(statement, st.CreateSchema)
     catalog, schema = _schema(context, statement.name)
+    for name, place in statement.property_spans.items():
+        said = f"Catalog '{catalog}' schema property '{name}' does not exist"
+        context.error("INVALID_SCHEMA_PROPERTY", said, place, "Leave it out: schemas have no properties here.")
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
     if exists and not statement.if_not_exists:
         span = context.statement_span(statement.name.span)
@@ -157,6 +163,9 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
+    if statement.role is not None:
+        said = f"Role '{statement.role.value}' does not exist"
+        context.error("ROLE_NOT_FOUND", said, context.statement_span(statement.role.span), "Nobody logs in: leave it out.")
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -164,8 +173,8 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP SCHEMA: one that holds something can be dropped by CASCADE alone, where the store drops all of it at once."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
-    catalog, schema = _completed(context, statement.name)
-    exists = _is_there(context, catalog, schema)
+    catalog, schema = completed_schema(context, statement.name)
+    exists = is_known_schema(context, catalog, schema)
     if not exists and not statement.if_exists:
         hint = "Write DROP SCHEMA IF EXISTS where it may be missing."
         context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
@@ -195,17 +204,25 @@ def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any)
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
-    catalog, schema = _completed(context, name)
+    catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
         _unknown_catalog(context, catalog, context.statement_span(name.span if name is not None else None))
     return catalog, schema
 
 
-def _is_there(context: Context, catalog: str, schema: str) -> bool:
+def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
+    """Tell whether there are such a catalog and schema."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
-def _completed(context: Context, name: st.TableName | None) -> tuple[str, str]:
+def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
+    """Refuse a schema that is not there."""
+    if not is_known_schema(context, catalog, schema):
+        hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+
+
+def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name, whether there is such a catalog or not."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
@@ -264,10 +281,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             )
         return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
     if statement.kind == "CREATE SCHEMA":
-        catalog, schema = _completed(context, name)
-        if not _is_there(context, catalog, schema):
-            hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+        catalog, schema = completed_schema(context, name)
+        known_schema(context, catalog, schema, span)
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)

@@ -7,58 +7,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.access import AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
-from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
-from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["ABSENT_TYPES", "DefinitionReader", "read_type"]
 
-_NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG"}
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
-"""What SHOW can be about besides what is shown here."""
-_NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
-"""What SHOW CREATE can be about besides."""
+_ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
+"""What SHOW can be about besides what is there: roles and privileges."""
 
 _NOBODY: Final = "Nobody logs in: leave it out."
 _INSTEAD: Final[dict[str, str]] = {
     "SET SESSION AUTHORIZATION": _NOBODY,
-    "SET ROLE": _NOBODY,
     "SET PATH": "Functions are found by their names alone: leave it out.",
     "RESET SESSION AUTHORIZATION": _NOBODY,
-    "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
-    "SHOW ROLES": "Nobody logs in: there are no roles.",
-    "SHOW ROLE": "Nobody logs in: there are no roles.",
-    "SHOW CURRENT": "Nobody logs in: there are no roles.",
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
-    "SHOW CREATE MATERIALIZED": "Write SHOW CREATE VIEW of a view, or SHOW CREATE TABLE of a table.",
-    "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
-    "GRANT": _NOBODY,
-    "REVOKE": _NOBODY,
-    "DENY": _NOBODY,
-    "CREATE ROLE": _NOBODY,
-    "DROP ROLE": _NOBODY,
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
-    "CREATE MATERIALIZED": "Write CREATE VIEW, or CREATE TABLE AS for the rows as they are now.",
-    "DROP MATERIALIZED": "Write DROP VIEW of a view, or DROP TABLE of a table.",
-    "ALTER MATERIALIZED": "Write ALTER TABLE of a table that has its rows.",
-    "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
     "CREATE FUNCTION": "Write what it would compute, in a view or a query of WITH where it is needed more than once.",
+    "WITH SESSION": "Write SET SESSION before it, or leave it out: few properties mean something here.",
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
     "WITH FUNCTION": "Write what it would compute, in a query of WITH where it is needed more than once.",
-    "ALTER SCHEMA": "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
 }
 """What to write instead of a statement that is refused, by its first words."""
+
+_WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
 
 ABSENT_TYPES: Final = frozenset(
     [
@@ -120,7 +104,7 @@ def _shown_type(text: str) -> str:
     return re.sub(r"(?i)\brow\(", "ROW(", spaced)
 
 
-class DefinitionReader(MergeReader):
+class DefinitionReader(AccessReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
     def refuse_statement_of(self, words: str) -> NoReturn:
@@ -165,14 +149,19 @@ class DefinitionReader(MergeReader):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def _create(self) -> st.Statement:
-        what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
-        if what in _NOT_HERE:
-            self.refuse_statement_of(f"CREATE {what}")
+        start = self.index
         self.take()
+        if self.token.word == "ROLE":
+            self.take()
+            return self._create_role()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
             self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
+        if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
+            self._create_elsewhere(start)
+        if self.token.word == "MATERIALIZED":
+            return self._create_materialized(replaces=or_replace)
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
         if self.accept("SCHEMA"):
@@ -239,21 +228,21 @@ class DefinitionReader(MergeReader):
         """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
         like = self.accept("LIKE")
         if like is None:
-            return self._column(*behind_name)
+            return self._column(*behind_name)[0]
         name = self.table_name()
         option = self.accept("EXCLUDING", "INCLUDING")
         if option is not None:
             self.expect("PROPERTIES")
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
-    def _column(self, *behind_name: str, added: bool = False) -> st.ColumnDefinition:
-        """Read a column.
+    def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, Sequence[st.Identifier]]:
+        """Read a column, and the fields below it if one of a row is meant.
 
         Args:
             behind_name: what else could follow its name.
             added: it is one of ALTER TABLE, whose name may be that of a field.
         """
-        name = self._altered_column() if added else self.identifier()
+        name, *fields = self._altered_column()
         if added:
             self.restart()
         self.note(*behind_name)
@@ -269,7 +258,10 @@ class DefinitionReader(MergeReader):
         if added and self.at("WITH"):
             self._refuse_clause("ALTER TABLE")
             self._properties()
-        return st.ColumnDefinition(name, kind, nullable, comment, default)
+        if fields and not added:
+            said = f"Column name '{'.'.join(part.text for part in (name, *fields))}' must not be qualified"
+            kind = AnalysisError(said, code="NOT_SUPPORTED", hint="Write the name alone.").at(st.Span(0, 1, 1, 1, name.span))
+        return st.ColumnDefinition(name, kind, nullable, comment, default), fields
 
     def _type_of_column(
         self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
@@ -312,16 +304,16 @@ class DefinitionReader(MergeReader):
         comment = None if self.accept("NULL") else self._text()
         return st.CommentOn(*self.whole(), kind, name, column, comment)
 
-    def _properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
             return {}, {}
         self.expect("(")
-        assigned = self._assigned_properties()
+        assigned = self._assigned_properties(kind)
         self.close(")")
         return assigned
 
-    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Read ``name = value, ...``; give the values, None for DEFAULT, and where each name stands."""
+    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, and where each name stands."""
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -329,8 +321,14 @@ class DefinitionReader(MergeReader):
             self.expect("=")
             if name.value in properties:
                 self.error(f"Duplicate property: {name.value}", name.span)
-            properties[name.value] = None if self.accept("DEFAULT") else self._property_value(self.expression())
             spans[name.value] = name.span
+            value = None if self.accept("DEFAULT") else self.expression()
+            try:
+                properties[name.value] = None if value is None else self._property_value(value)
+            except ValueError as error:
+                said = f"Invalid value for {kind} property '{name.value}': {error}"
+                code = f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY"
+                self.refused(AnalysisError(said, code=code, hint="Give a constant.").at(name.span))
             if not self.accept(","):
                 return properties, spans
 
@@ -345,15 +343,21 @@ class DefinitionReader(MergeReader):
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
             return _CONSTANTS[value.kind](value.value)
-        msg = f"A table property is a constant or an ARRAY of constants, not {value.span.of(self.text)!r}"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY").at(value.span)
+        said = f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants"
+        raise ValueError(said)
 
     def _drop(self) -> st.Statement:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:
-            self.refuse_statement_of(f"DROP {self.ahead().word}")
+        start = self.index
         self.take()
+        if self.token.word in {"CATALOG", "FUNCTION"}:
+            self._drop_elsewhere(start)
+        if self.token.word == "ROLE":
+            self.take()
+            return self._drop_role()
         self.note(*(f"'{word}'" for word in _CREATED))
-        what = self.expect("SCHEMA", "TABLE", "VIEW").word
+        what = self.expect("MATERIALIZED", "SCHEMA", "TABLE", "VIEW").word
+        if what == "MATERIALIZED":
+            self.expect("VIEW")
         if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
         if if_exists:
             self.take()
@@ -365,14 +369,17 @@ class DefinitionReader(MergeReader):
             return st.DropTable(*self.whole(), name, if_exists)
         if what == "VIEW":
             return st.DropView(*self.whole(), name, if_exists)
+        if what == "MATERIALIZED":
+            return st.MaterializedView(*self.whole(), "DROP", name, if_exists=if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
-    def _alter(self) -> st.AlterTable | st.RenameView:
-        if self.ahead().word == "VIEW":
-            return self._alter_view()
+    def _alter(self) -> st.Statement:
         if self.ahead().word in _NOT_ALTERED:
-            self.refuse_statement_of(f"ALTER {self.ahead().word}")
+            self.take()
+            return {"VIEW": self._alter_view, "SCHEMA": self._alter_schema, "MATERIALIZED": self._alter_materialized}[
+                self.take().word
+            ]()
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
@@ -383,27 +390,29 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         if named_if:
             self.note("'EXISTS'")
-        return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+        if not if_exists and self.at("EXECUTE"):
+            return self._executed(name)
+        if not if_exists and self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
+            self.take()
+            self.take()
+            return self._authorization("TABLE", name)
+        return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists))
 
-    def _alter_view(self) -> st.RenameView:
-        start = self.index
-        self.take()
-        self.take()
+    def _alter_view(self) -> st.RenameView | st.SetAuthorization:
         name = self.table_name()
         if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
-            self._principal()
-            self._refuse_later(start, "ALTER VIEW SET AUTHORIZATION is not supported by this engine")
-            self._refuse_read()
+            return self._authorization("VIEW", name)
         self._second("RENAME", "TO")
         return st.RenameView(*self.whole(), name, self.table_name())
 
-    def _principal(self) -> None:
-        """Read who owns or may do something."""
-        self.note("'ROLE'", "'USER'")
-        if self.token.word in {"ROLE", "USER"} and self.at_identifier(self.ahead()):
-            self.take()
-        self.identifier()
+    def _alter_schema(self) -> st.RenameSchema | st.SetAuthorization:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
+            self._second("SET", "AUTHORIZATION")
+            return self._authorization("SCHEMA", name)
+        self._second("RENAME", "TO")
+        return st.RenameSchema(*self.whole(), name, self.identifier())
 
     def _alter_owner(self) -> NoReturn:
         """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""
@@ -417,6 +426,8 @@ class DefinitionReader(MergeReader):
 
     def _alteration(
         self,
+        *,
+        if_exists: bool,
     ) -> (
         st.AddColumn
         | st.DropColumn
@@ -424,15 +435,12 @@ class DefinitionReader(MergeReader):
         | st.RenameTable
         | st.SetColumnType
         | st.DropNotNull
+        | st.AlterField
         | st.SetDefault
         | st.DropDefault
         | st.SetProperties
     ):
-        if self.at("EXECUTE"):
-            self._executed()
-        if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
-            self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine", _NOBODY)
-        word = self.expect("ADD", "ALTER", "DROP", "RENAME", "SET").word
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME", *(() if if_exists else ("SET",))).word
         if word == "SET":
             self.note("'AUTHORIZATION'")
             self.expect("PROPERTIES")
@@ -446,75 +454,83 @@ class DefinitionReader(MergeReader):
         if word == "ADD":
             return self._added_column()
         if word == "ALTER":
-            return self._altered_by(self._altered_column())
-        if_exists = self._accept_if("EXISTS")
-        name = self._altered_column()
+            return self._altered_by(*self._altered_column())
+        lenient = self._accept_if("EXISTS")
+        name, *fields = self._altered_column()
         if word == "DROP":
-            return st.DropColumn(name, if_exists)
+            return self._of_field(word, name, fields, lenient=lenient) or st.DropColumn(name, lenient)
         self.expect("TO")
-        return st.RenameColumn(name, self.identifier(), if_exists)
+        to = self.identifier()
+        return self._of_field(word, name, fields, lenient=lenient) or st.RenameColumn(name, to, lenient)
 
-    def _altered_by(self, name: st.Identifier) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault:
-        """Read what ALTER COLUMN does to a column."""
+    @staticmethod
+    def _of_field(
+        kind: str,
+        column: st.Identifier,
+        fields: Sequence[st.Identifier],
+        kind_of: Type | AnalysisError | None = None,
+        *,
+        lenient: bool = False,
+    ) -> st.AlterField | None:
+        """Give what is done to a field of a row; None where a column is meant."""
+        return st.AlterField(kind, column, tuple(fields), lenient, kind_of) if fields else None
+
+    def _altered_by(
+        self, name: st.Identifier, *fields: st.Identifier
+    ) -> st.SetColumnType | st.DropNotNull | st.SetDefault | st.DropDefault | st.AlterField:
+        """Read what ALTER COLUMN does to a column, or to a field of a row, of which it can change the type alone."""
         sets = self.token.word == "SET"
         if sets:
             self.close("SET")
         else:
-            self.expect("DROP", "SET")
+            self.expect(*(() if fields else ("DROP",)), "SET")
         if self.extended and self.accept("DEFAULT"):
             return st.SetDefault(name, self.value()) if sets else st.DropDefault(name)
         if sets:
             self.close("DATA")
             self.close("TYPE")
             written = self.type_name()
-            return st.SetColumnType(name, self._type_of_column(name, written, written.span))
+            kind = self._type_of_column(name, written, written.span)
+            return self._of_field("ALTER", name, fields, kind) or st.SetColumnType(name, kind)
         self.expect("NOT")
         self.expect("NULL")
         return st.DropNotNull(name)
 
-    def _altered_column(self) -> st.Identifier:
-        """The name of a column; one of a field of a row is refused."""
-        name = self.identifier()
-        while self.at("."):
-            said = "Fields of rows cannot be altered by this engine"
-            self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Only whole columns can.").at(self.token.span))
-            self.take()
-            name = self.identifier()
-        return name
+    def _altered_column(self) -> tuple[st.Identifier, ...]:
+        """The name of a column, and of the fields below it if one of a row is meant."""
+        names = [self.identifier()]
+        while self.accept("."):
+            names.append(self.identifier())
+        return tuple(names)
 
-    def _executed(self) -> NoReturn:
-        """Read a procedure of a table, which is refused."""
-        hint = "Leave it out. What there is to look after in a store, its procedures do: CALL catalog.system.name(...)."
-        self._refuse_later(self.index, "ALTER TABLE EXECUTE is not supported by this engine", hint)
+    def _executed(self, name: st.TableName) -> st.ExecuteTable:
+        """Read what EXECUTE has done to a table."""
         self.take()
-        self.identifier()
+        procedure = self.identifier()
+        arguments: list[st.CallArgument] = []
         if self.accept("(") and not self.accept(")"):
-            self._call_argument()
-            self.restart()
-            while self.accept(","):
-                self._call_argument()
-                self.restart()
-            self.expect(")")
+            arguments = self._call_arguments()
         if self.accept("WHERE"):
             self.expression()
-        self._refuse_read()
+        return st.ExecuteTable(*self.whole(), name, procedure, tuple(arguments))
 
-    def _added_column(self) -> st.AddColumn:
+    def _call_arguments(self) -> list[st.CallArgument]:
+        """Read arguments and the parenthesis behind them."""
+        arguments = [self._call_argument()]
+        self.restart()
+        while self.accept(","):
+            arguments.append(self._call_argument())
+            self.restart()
+        self.expect(")")
+        return arguments
+
+    def _added_column(self) -> st.AddColumn | st.AlterField:
         if_not_exists = self._accept_if("NOT", "EXISTS")
-        column = self._column(added=True)
+        column, fields = self._column(added=True)
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
-        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after)
-
-    def _accept_if(self, *words: str) -> bool:
-        """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""
-        if self.token.word != "IF" or self.ahead().word != words[0]:
-            self.note("'IF'")
-            return False
-        self.take()
-        for word in words:
-            self.expect(word)
-        return True
+        of_field = self._of_field("ADD", column.name, fields, column.type, lenient=if_not_exists)
+        return of_field or st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after)
 
     def _truncate(self) -> st.Truncate:
         self.take()
@@ -529,12 +545,7 @@ class DefinitionReader(MergeReader):
         arguments: list[st.CallArgument] = []
         self.expect("(")
         if not self.accept(")"):
-            arguments.append(self._call_argument())
-            self.restart()
-            while self.accept(","):
-                arguments.append(self._call_argument())
-                self.restart()
-            self.expect(")")
+            arguments = self._call_arguments()
         return st.Call(*self.whole(), name, tuple(arguments))
 
     def _call_argument(self) -> st.CallArgument:
@@ -569,10 +580,80 @@ class DefinitionReader(MergeReader):
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self._accept_if("NOT", "EXISTS")
         name = self.table_name()
-        if self.token.word in {"AUTHORIZATION", "WITH"}:
-            self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
-        self.note("'AUTHORIZATION'", "'WITH'")
-        return st.CreateSchema(*self.whole(), name, if_not_exists)
+        role = self._principal() if self.accept("AUTHORIZATION") else None
+        _, spans = self._properties("schema")
+        return st.CreateSchema(*self.whole(), name, if_not_exists, role, spans)
+
+    def _create_elsewhere(self, start: int) -> NoReturn:
+        """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
+        what = self.take().word
+        if what == "FUNCTION":
+            said = "This connector does not support creating functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(self.table_name().parts) == 1 else said, "CREATE FUNCTION")
+        self._accept_if("NOT", "EXISTS")
+        self.identifier()
+        self.expect("USING")
+        self.identifier()
+        self._comment()
+        if self.accept("AUTHORIZATION"):
+            self._principal()
+        self._properties("catalog")
+        self.expect_end()
+        self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
+
+    def _drop_elsewhere(self, start: int) -> NoReturn:
+        """Read DROP CATALOG and DROP FUNCTION, as `_create_elsewhere` does."""
+        what = self.take().word
+        self._accept_if("EXISTS")
+        name = self.identifier() if what == "CATALOG" else self.table_name()
+        if isinstance(name, st.TableName):
+            self.expect("(")
+            said = "This connector does not support dropping functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else said, "DROP FUNCTION")
+        cascades = self.accept("CASCADE", "RESTRICT")
+        self.expect_end()
+        said = "DROP CATALOG is not supported by the static catalog store"
+        if cascades is not None and cascades.word == "CASCADE":
+            said = "CASCADE is not yet supported for DROP CATALOG"
+        self._refuse_now(start, said, "DROP CATALOG")
+
+    def _refuse_now(self, start: int, said: str, words: str) -> NoReturn:
+        raise ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
+
+    # -- materialized views ---------------------------------------------------------------------------------------
+
+    def _create_materialized(self, *, replaces: bool) -> st.MaterializedView:
+        self.take()
+        self.expect("VIEW")
+        if_not_exists = self._accept_if("NOT", "EXISTS")
+        name = self.table_name()
+        self.restart()
+        if self.accept("GRACE"):
+            self.expect("PERIOD")
+            self.note("'INTERVAL'")
+            if self.token.word != "INTERVAL":
+                self.fail()
+            self.primary()
+        self._comment()
+        _, spans = self._properties("materialized view")
+        self.close("AS")
+        self.note("'WITH'")
+        query = st.Query(*self.whole(), self.query())
+        return st.MaterializedView(*self.whole(), "CREATE", name, query, spans, if_not_exists or replaces)
+
+    def _alter_materialized(self) -> st.MaterializedView:
+        self.note("<identifier>")
+        self.expect("VIEW")
+        # A kind of thing may be any word, this one among them.
+        self.note("'.'", "'SET'")
+        if_exists = self._accept_if("EXISTS")
+        name = self.table_name()
+        if self.expect("RENAME", *(() if if_exists else ("SET",))).word == "SET":
+            self._second("SET", "PROPERTIES")
+            return st.MaterializedView(*self.whole(), "ALTER", name, None, self._assigned_properties("materialized view")[1])
+        self._second("RENAME", "TO")
+        self.table_name()
+        return st.MaterializedView(*self.whole(), "ALTER", name, if_exists=if_exists)
 
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
@@ -589,19 +670,25 @@ class DefinitionReader(MergeReader):
         """Does DESCRIBE INPUT or DESCRIBE OUTPUT stand here? A table may have one of these names."""
         return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
-    def _show(self) -> st.Show | st.ShowStats:
+    def _show(self) -> st.Statement:
         start = self.index
         self.take()
-        if self.at(*_NOT_SHOWN):
-            self._refuse_shown(start, self.token.word)
-        self.note(*(f"'{word}'" for word in _NOT_SHOWN))
+        if self.at(*_ACCESS):
+            return self._show_roles()
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
         if kind == "STATS":
             return self._show_stats()
         if kind == "CREATE":
-            if self.at(*_NOT_SHOWN_AS_CREATED):
-                self._refuse_shown(start, f"CREATE {self.token.word}")
-            kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
+            if self.accept("FUNCTION"):
+                function = self.table_name()
+                self.expect_end()
+                shown = ".".join(part.value for part in function.parts)
+                said = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{shown}' not found"
+                self._refuse_now(start, said, "SHOW CREATE FUNCTION")
+            kind = f"CREATE {self.expect('MATERIALIZED', 'SCHEMA', 'TABLE', 'VIEW').word}"
+            if kind == "CREATE MATERIALIZED":
+                self.expect("VIEW")
+                return st.MaterializedView(*self.whole(), "SHOW CREATE", self.table_name())
             return st.Show(*self.whole(), kind, self.table_name())
         name = None
         if kind == "COLUMNS":
@@ -629,7 +716,3 @@ class DefinitionReader(MergeReader):
     def _pattern(self) -> s.Literal:
         span = self.token.span
         return s.Literal(span, "string", self._text())
-
-    def _refuse_shown(self, start: int, what: str) -> NoReturn:
-        self.index = start
-        self.refuse_statement_of(f"SHOW {what}")

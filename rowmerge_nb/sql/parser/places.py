@@ -214,9 +214,9 @@ class _Watching(StatementReader):
             self.slots.add(Slot.ARGUMENT)
         return super()._call_argument()
 
-    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         with self._names(Slot.PROPERTY):
-            return super()._assigned_properties()
+            return super()._assigned_properties(kind)
 
     def _relation_primary(self) -> s.Relation:
         if self._is_here():

@@ -426,6 +426,25 @@ class DropNotNull:
 
 
 @dataclass(frozen=True)
+class AlterField:
+    """``ADD``, ``DROP``, ``RENAME`` and ``ALTER COLUMN`` of a field of a row.
+
+    Args:
+        kind: the word.
+        column: the column that holds it.
+        fields: the fields below it, of which the last is the one that is meant.
+        lenient: IF EXISTS, or IF NOT EXISTS.
+        type: the type that it is to have; in place of one stands why there is none of that name.
+    """
+
+    kind: str
+    column: Identifier
+    fields: tuple[Identifier, ...]
+    lenient: bool
+    type: Type | AnalysisError | None = None
+
+
+@dataclass(frozen=True)
 class SetDefault:
     """``ALTER COLUMN name SET DEFAULT literal``."""
 
@@ -461,6 +480,7 @@ class AlterTable(Statement):
         | RenameTable
         | SetColumnType
         | DropNotNull
+        | AlterField
         | SetDefault
         | DropDefault
         | SetProperties
@@ -525,10 +545,19 @@ class RenameView(Statement):
 
 @dataclass(frozen=True)
 class CreateSchema(Statement):
-    """``CREATE SCHEMA [IF NOT EXISTS] name``."""
+    """``CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION principal] [WITH (properties)]``.
+
+    Args:
+        name: the schema.
+        if_not_exists: ``IF NOT EXISTS``.
+        role: who is to own it, if that is a role.
+        property_spans: where the name of each property stands.
+    """
 
     name: TableName
     if_not_exists: bool
+    role: Identifier | None = None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -538,6 +567,93 @@ class DropSchema(Statement):
     name: TableName
     if_exists: bool
     cascade: bool
+
+
+@dataclass(frozen=True)
+class RoleStatement(Statement):
+    """``CREATE ROLE``, ``DROP ROLE``, ``SET ROLE``, ``GRANT`` and ``REVOKE`` of roles, ``SHOW [CURRENT] ROLES``, ``SHOW ROLE GRANTS``.
+
+    Args:
+        kind: its words.
+        role: the role, or the first of them; None for ALL and NONE, and of SHOW.
+        catalog: the catalog whose roles are meant; None for those of all.
+        if_exists: ``IF EXISTS``.
+    """
+
+    kind: str
+    role: Identifier | None
+    catalog: Identifier | None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class PrivilegeStatement(Statement):
+    """``GRANT``, ``REVOKE`` and ``DENY`` of privileges, ``SHOW GRANTS``.
+
+    Args:
+        kind: its words.
+        privileges: the privileges; none for ALL PRIVILEGES, and of SHOW.
+        about: ``TABLE`` or ``SCHEMA``, or another word for a kind of thing.
+        name: what they are about; None for everything.
+    """
+
+    kind: str
+    privileges: tuple[Identifier, ...]
+    about: str
+    name: TableName | None
+
+
+@dataclass(frozen=True)
+class SetAuthorization(Statement):
+    """``ALTER TABLE | VIEW | SCHEMA name SET AUTHORIZATION principal``; ``role`` is who is to own it, if that is a role."""
+
+    about: str
+    name: TableName
+    role: Identifier | None
+
+
+@dataclass(frozen=True)
+class MaterializedView(Statement):
+    """``CREATE``, ``DROP``, ``ALTER``, ``REFRESH`` and ``SHOW CREATE MATERIALIZED VIEW``.
+
+    Args:
+        kind: the words before MATERIALIZED.
+        name: the view.
+        query: the query of CREATE.
+        property_spans: where the name of each property stands.
+        if_exists: ``IF EXISTS``.
+    """
+
+    kind: str
+    name: TableName
+    query: Query | None = None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AnalyzeTable(Statement):
+    """``ANALYZE name [WITH (properties)]``: where the name of each property stands."""
+
+    name: TableName
+    property_spans: Mapping[str, Span]
+
+
+@dataclass(frozen=True)
+class ExecuteTable(Statement):
+    """``ALTER TABLE name EXECUTE procedure [(arguments)] [WHERE condition]``."""
+
+    name: TableName
+    procedure: Identifier
+    arguments: tuple[CallArgument, ...]
+
+
+@dataclass(frozen=True)
+class RenameSchema(Statement):
+    """``ALTER SCHEMA name RENAME TO name``."""
+
+    name: TableName
+    to: Identifier
 
 
 @dataclass(frozen=True)
