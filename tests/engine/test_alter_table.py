@@ -189,8 +189,8 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
     assert "across catalogs" in refused(engine, "ALTER TABLE one RENAME TO lake.default.one").message
     assert refused(engine, "ALTER TABLE one RENAME TO memory.nowhere.one").message == "Schema nowhere not found"
-    assert "SET AUTHORIZATION is not supported" in refused(engine, "ALTER TABLE one SET AUTHORIZATION you").message
-    assert "EXECUTE is not supported" in refused(engine, "ALTER TABLE one EXECUTE optimize").message
+    assert "setting an owner on a table" in refused(engine, "ALTER TABLE one SET AUTHORIZATION you").message
+    assert "optimize is not supported" in refused(engine, "ALTER TABLE one EXECUTE optimize").message
     error = refused(engine, "ALTER TABLE one SET")
     assert error.message == "mismatched input '<EOF>'. Expecting: 'AUTHORIZATION', 'PROPERTIES'"
     error = refused(engine, "ALTER TABLE v SET PROPERTIES paradigm = DEFAULT")
@@ -278,7 +278,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
             None,
         ),
         ("memory", "paradigm = DEFAULT, paradigm = DEFAULT", "SYNTAX_ERROR", "Duplicate property: paradigm", None),
-        ("memory", "primary_key = id + 1", "INVALID_TABLE_PROPERTY", "A table property is a constant", "id + 1"),
+        ("memory", "primary_key = id + 1", "INVALID_TABLE_PROPERTY", "id + 1 is neither a constant", "primary_key"),
         ("lake", "colour = 'red'", "INVALID_TABLE_PROPERTY", "property 'colour' does not exist", "colour"),
         ("lake", "format = 'ORC'", "INVALID_TABLE_PROPERTY", "format can be 'PARQUET'", "format"),
         ("lake", "format_version = 3", "INVALID_TABLE_PROPERTY", "format_version must be 1 or 2", "format_version"),

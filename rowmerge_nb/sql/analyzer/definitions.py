@@ -312,16 +312,19 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
     table = context.target(name, context.statement_span(name.span))
-    if table.metadata is None:
+    if table.metadata is None and len(table.name) == 1:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span(), "DESCRIBE shows its columns and their types.")
     columns = ",\n".join(
         f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
-    given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
+    # What tells of a catalog has columns, and nothing besides.
+    known = table.metadata.properties if table.metadata is not None else {}
+    comment = None if table.metadata is None else table.metadata.comment
+    given = [f"   {key} = {_value(value)}" for key, value in known.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
-    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), table.metadata.comment)}{properties}"
+    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), comment)}{properties}"
 
 
 def _type(kind: Type) -> str:

@@ -355,9 +355,10 @@ class DefinitionReader(AccessReader):
             self.take()
             return self._drop_role()
         self.note(*(f"'{word}'" for word in _CREATED))
-        what = self.expect("MATERIALIZED", "SCHEMA", "TABLE", "VIEW").word
-        if what == "MATERIALIZED":
-            self.expect("VIEW")
+        materialized = self.token.word == "MATERIALIZED"
+        if materialized:
+            self.take()
+        what = self.expect(*(() if materialized else ("SCHEMA", "TABLE")), "VIEW").word
         if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
         if if_exists:
             self.take()
@@ -367,10 +368,10 @@ class DefinitionReader(AccessReader):
         name = self.table_name()
         if what == "TABLE":
             return st.DropTable(*self.whole(), name, if_exists)
+        if materialized:
+            return st.MaterializedView(*self.whole(), "DROP", name, if_exists=if_exists)
         if what == "VIEW":
             return st.DropView(*self.whole(), name, if_exists)
-        if what == "MATERIALIZED":
-            return st.MaterializedView(*self.whole(), "DROP", name, if_exists=if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
@@ -685,10 +686,11 @@ class DefinitionReader(AccessReader):
                 shown = ".".join(part.value for part in function.parts)
                 said = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{shown}' not found"
                 self._refuse_now(start, said, "SHOW CREATE FUNCTION")
-            kind = f"CREATE {self.expect('MATERIALIZED', 'SCHEMA', 'TABLE', 'VIEW').word}"
-            if kind == "CREATE MATERIALIZED":
+            if self.at("MATERIALIZED"):
+                self.take()
                 self.expect("VIEW")
                 return st.MaterializedView(*self.whole(), "SHOW CREATE", self.table_name())
+            kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())
         name = None
         if kind == "COLUMNS":
