@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
@@ -208,10 +209,8 @@ def _types(_: _Catalogs) -> Iterator[Row]:
 
 
 def _nodes(catalogs: _Catalogs) -> Iterator[Row]:
-    from rowmerge_nb import __version__
-
     del catalogs
-    yield platform.node() or "localhost", "", __version__, True, "active"
+    yield platform.node() or "localhost", "", version("rowmerge_nb"), True, "active"
 
 
 _MAKERS: Final = {
