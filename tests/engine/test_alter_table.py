@@ -417,8 +417,12 @@ def test_a_comment_keeps_the_versions_of_a_table_in_memory(engine: Engine) -> No
     assert "COMMENT 'one'" in str(engine.run("SHOW CREATE TABLE commented").explained)
 
 
-COMMENTED_VIEW = """CREATE VIEW {0} COMMENT 'it''s all' AS
-SELECT id, n AS name FROM told"""
+COMMENTED_VIEW = """CREATE VIEW {0} COMMENT 'it''s all' SECURITY DEFINER AS
+SELECT
+  id
+, n name
+FROM
+  told"""
 
 
 @pytest.mark.parametrize("name", ["memory.default.seen", "lite.main.seen"])

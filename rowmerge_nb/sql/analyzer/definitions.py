@@ -16,8 +16,10 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.session import session_rows
 from rowmerge_nb.sql.functions.signatures import listed_functions
+from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.formatted_queries import formatted_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +91,9 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
-    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment)
+    view = ConnectorViewDefinition(
+        SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment, statement.invoker
+    )
     return _definition(context, "CREATE VIEW", name, view=view)
 
 
@@ -306,7 +310,9 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
     definition = view.definition
-    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} AS\n{definition.original_sql}"
+    security = "INVOKER" if definition.run_as_invoker else "DEFINER"
+    query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
+    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security} AS\n{query}"
 
 
 def _table_text(context: Context, name: st.TableName) -> str:

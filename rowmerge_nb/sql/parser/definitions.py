@@ -12,6 +12,7 @@ from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,7 @@ def read_type(name: s.TypeName) -> Type:
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
     except ValueError as error:
-        code, message = "TYPE_MISMATCH", f"Unknown type: {_shown_type(name.text)}"
+        code, message = "TYPE_MISMATCH", f"Unknown type: {formatted_type(name.text)}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
         if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
             absent = "time with time zone"
@@ -92,16 +93,6 @@ def read_type(name: s.TypeName) -> Type:
         if "must be in range" in str(error):
             code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
         raise AnalysisError(message, code=code).at(name.span) from None
-
-
-def _shown_type(text: str) -> str:
-    """Give a type as Trino writes what it does not know.
-
-    >>> _shown_type("row( a  nosuch,b varchar (10))")
-    'ROW(a nosuch, b varchar(10))'
-    """
-    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
-    return re.sub(r"(?i)\brow\(", "ROW(", spaced)
 
 
 class DefinitionReader(AccessReader):
@@ -267,7 +258,7 @@ class DefinitionReader(AccessReader):
         self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
     ) -> Type | AnalysisError:
         """Give the type of a column, or why there is none of that name: whether the table is there is told before."""
-        said, code = f"Unknown type '{_shown_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
+        said, code = f"Unknown type '{formatted_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
             found = read_type(written)
             if found.base != "unknown":
@@ -565,9 +556,8 @@ class DefinitionReader(AccessReader):
         name = self.table_name()
         self.restart()
         comment = self._comment()
-        if self.accept("SECURITY"):
-            # Nobody logs in: both are the same.
-            self.expect("DEFINER", "INVOKER")
+        # Nobody logs in: both are the same.
+        invoker = self.accept("SECURITY") is not None and self.expect("DEFINER", "INVOKER").word == "INVOKER"
         if self.at("WITH"):
             self._refuse_clause("CREATE VIEW")
             self._properties()
@@ -576,7 +566,7 @@ class DefinitionReader(AccessReader):
         self.note("'WITH'")
         tree = self.query()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
-        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
+        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None, invoker)
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self._accept_if("NOT", "EXISTS")

@@ -513,11 +513,12 @@ class Truncate(Statement):
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] AS query``.
+    """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] [SECURITY DEFINER | INVOKER] AS query``.
 
     Args:
         query_span: where the query stands: its text is what is stored.
         comment: the comment on the view.
+        invoker: ``SECURITY INVOKER``.
     """
 
     name: TableName
@@ -525,6 +526,7 @@ class CreateView(Statement):
     query_span: Span
     replace: bool
     comment: str | None = None
+    invoker: bool = False
 
 
 @dataclass(frozen=True)
