@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.definitions import completed_schema, is_known_schema, known_schema
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.tree import statements as st
@@ -79,7 +80,7 @@ def materialized_view(context: Context, statement: st.Statement) -> a.Analysis:
 def _is_none(context: Context, statement: st.MaterializedView) -> None:
     """Say that a view is none that is materialized, unless the statement is content with that."""
     kind, name, span = statement.kind, statement.name, context.statement_span(statement.name.span)
-    qualified = ".".join(context.completed(name))
+    qualified = dotted(context.completed(name))
     view = context.known_view(name)
     table = None if view is not None else context.known_table(name)
     found = "view" if view is not None else "table" if table is not None and table.dataframe is None else ""

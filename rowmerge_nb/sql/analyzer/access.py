@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import VARCHAR
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.definitions import completed_schema, known_schema
 from rowmerge_nb.sql.tree import statements as st
 
@@ -101,7 +102,7 @@ def _there(context: Context, about: str, name: st.TableName, *, alters: bool = F
     view = context.known_view(name)
     table = None if about == "VIEW" or (view is not None and not alters) else context.known_table(name)
     if table is None and (view is None or (alters and about == "TABLE")):
-        qualified = ".".join(context.completed(name))
+        qualified = dotted(context.completed(name))
         hint = "SHOW TABLES lists tables and views."
         context.error("TABLE_NOT_FOUND", f"{about.capitalize()} '{qualified}' does not exist", span, hint)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
@@ -25,16 +25,17 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.defaults import default_text
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
+__all__ = ["alter_table", "comment_on", "constants_of", "defined_column", "refuse_comment"]
 
 _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
 
@@ -44,6 +45,9 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.AlterTable)
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    if sets is not None:
+        # Trino looks at the values before it looks for the table.
+        constants_of(sets.properties)
     if isinstance(statement.action, st.RenameTable):
         _refuse_renaming(context, statement.name, span)
     refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
@@ -133,7 +137,7 @@ def _refuse_comment_on(
 ) -> NoReturn:
     """Say that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
-    name = ".".join(context.completed(statement.name))
+    name = dotted(context.completed(statement.name))
     hint = None
     if view is not None:
         said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
@@ -165,6 +169,18 @@ def defined_type(found: Type | AnalysisError) -> Type:
     if isinstance(found, AnalysisError):
         raise found
     return found
+
+
+def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the values of properties.
+
+    Raises:
+        AnalysisError: one of them is no constant.
+    """
+    wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
+    if wrong is not None:
+        raise wrong
+    return dict(properties)
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
@@ -211,7 +227,7 @@ class _Alterations:
                 self._field(action)
                 return None
             case st.SetProperties():
-                return SetProperties(action.properties)
+                return SetProperties(constants_of(action.properties))
         raise TypeError(action)
 
     def _field(self, action: st.AlterField) -> None:

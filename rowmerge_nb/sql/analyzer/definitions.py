@@ -13,6 +13,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.session import session_rows
 from rowmerge_nb.sql.functions.signatures import listed_functions
@@ -108,7 +109,7 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             said = f"View '{table.qualified}' does not exist, but a table with that name exists."
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
-            name = ".".join(context.completed(statement.name))
+            name = dotted(context.completed(statement.name))
             hint = "Write DROP VIEW IF EXISTS where it may be missing."
             context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span, hint)
         return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
@@ -124,7 +125,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
     if view is None:
-        name = ".".join(context.completed(statement.name))
+        name = dotted(context.completed(statement.name))
         said = f"View '{name}' does not exist"
         if _is_table(context.known_table(statement.name)):
             said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
@@ -304,7 +305,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
 def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
     span = context.statement_span(name.span)
     if view is None:
-        qualified = ".".join(context.completed(name))
+        qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")

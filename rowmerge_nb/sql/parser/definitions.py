@@ -61,6 +61,7 @@ ABSENT_TYPES: Final = frozenset(
     ]
 )
 """Types that Trino has, and this engine has not."""
+_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
     "integer": int,
@@ -304,7 +305,7 @@ class DefinitionReader(AccessReader):
         return assigned
 
     def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, and where each name stands."""
+        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, an error for what is no constant, and where each name stands."""
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -319,7 +320,7 @@ class DefinitionReader(AccessReader):
             except ValueError as error:
                 said = f"Invalid value for {kind} property '{name.value}': {error}"
                 code = f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY"
-                self.refused(AnalysisError(said, code=code, hint="Give a constant.").at(name.span))
+                properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
             if not self.accept(","):
                 return properties, spans
 
@@ -329,7 +330,7 @@ class DefinitionReader(AccessReader):
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
             return tuple(self._property_value(item) for item in value.items)
-        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal):
+        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind in _NUMBERS:
             number = self._property_value(value.operand)
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:

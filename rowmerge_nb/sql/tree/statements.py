@@ -244,7 +244,8 @@ class CreateTable(Statement):
     Args:
         columns: the columns written, and the tables whose columns they are to be; of CREATE TABLE AS only names may stand there, so
             their types come from the query.
-        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
+        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...]; in place of what is
+            no constant stands the error that says so.
         query: the query of CREATE TABLE AS, else None.
         with_data: False for WITH NO DATA.
         property_spans: where the name of each property stands.
@@ -461,7 +462,7 @@ class DropDefault:
 
 @dataclass(frozen=True)
 class SetProperties:
-    """``SET PROPERTIES name = value, ...``: values by name, None for DEFAULT, and where each name stands."""
+    """``SET PROPERTIES name = value, ...``: values by name as in `CreateTable`, None for DEFAULT, and where each name stands."""
 
     properties: Mapping[str, Any]
     spans: Mapping[str, Span]
