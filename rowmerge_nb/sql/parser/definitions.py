@@ -235,7 +235,7 @@ class DefinitionReader(AccessReader):
             added: it is one of ALTER TABLE, whose name may be that of a field.
         """
         name, *fields = self._altered_column()
-        if added:
+        if added or not behind_name:
             self.restart()
         self.note(*behind_name)
         written = self.type_name()

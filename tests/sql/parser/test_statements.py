@@ -288,6 +288,7 @@ def test_what_is_expected_is_all_that_the_grammar_has_there(sql: str, column: in
         ("WITH SESSION a SELECT 1", 16, "SELECT", ". ="),
         ("SELECT sum(x) OVER (PARTITION x BY y) FROM t", 31, "x", ") BY GROUPS MEASURES ORDER PARTITION RANGE ROWS"),
         ("USE a b", 7, "b", "<EOF>"),
+        ("CREATE TABLE n (LIKE t, z)", 26, ")", "<type>"),
     ],
 )
 def test_what_cannot_be_read_is_told_before_a_statement_is_refused(sql: str, column: int, token: str, expected: str) -> None:
