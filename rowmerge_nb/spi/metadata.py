@@ -150,6 +150,7 @@ class ConnectorViewDefinition:
         schema: the default schema likewise.
         columns: what the query gave when the view was made; a query that gives something else by now makes the view stale.
         comment: the comment on it.
+        run_as_invoker: SECURITY INVOKER was written; nobody logs in, so that it is shown and means nothing.
     """
 
     name: SchemaTableName
@@ -158,6 +159,7 @@ class ConnectorViewDefinition:
     schema: str
     columns: tuple[ColumnMetadata, ...]
     comment: str | None = None
+    run_as_invoker: bool = False
 
 
 class ConnectorMetadata(ABC):

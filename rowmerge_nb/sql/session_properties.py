@@ -36,6 +36,18 @@ _MEASURES: Final = {
     "duration": ("data duration", "Unknown time unit: ", {"ns", "us", "ms", "s", "m", "h", "d"}),
 }
 
+_RANGES: Final = {
+    "join_partitioned_build_min_row_count": (0, None, "must be equal or greater than 0"),
+    "min_input_rows_per_task": (0, None, "must be equal or greater than 0"),
+    "max_reordered_joins": (2, None, "must be greater than or equal to 2: {0}"),
+    "retry_delay_scale_factor": (1, None, "must be greater than or equal to 1.0"),
+    "task_retry_attempts_per_task": (0, 126, "must be greater than or equal to 0 and not not greater than 126"),
+    "dynamic_row_filtering_selectivity_threshold": (0, 1, "must be in the range [0, 1]: {0}"),
+    "filter_conjunction_independence_factor": (0, 1, "must be in the range [0.00, 1.00]: {0:.2f}"),
+    "join_multi_clause_independence_factor": (0, 1, "must be in the range [0.00, 1.00]: {0:.2f}"),
+}
+"""Between which numbers a property's value must be, and what Trino says of others."""
+
 
 @dataclass(frozen=True)
 class SessionProperty:
@@ -63,6 +75,8 @@ class SessionProperty:
         (None, 'task_concurrency must be a power of 2: 3')
         >>> PROPERTIES["query_max_run_time"].refusal("5x"), PROPERTIES["query_max_run_time"].refusal("soon")
         ('Unknown time unit: x', 'duration is not a valid data duration string: soon')
+        >>> PROPERTIES["max_reordered_joins"].refusal("1")
+        'max_reordered_joins must be greater than or equal to 2: 1'
         """
         if self.kind in _MEASURES:
             called, unknown, units = _MEASURES[self.kind]
@@ -74,6 +88,10 @@ class SessionProperty:
             return f"{self.name} must be equal or greater than 1"
         if self.kind == _POWER and (int(value) < 1 or int(value) & (int(value) - 1)):
             return f"{self.name} must be a power of 2: {value}"
+        low, high, said = _RANGES.get(self.name, (None, None, ""))
+        number = None if low is None else float(value) if self.kind == "double" else int(value)
+        if number is not None and low is not None and (number < low or (high is not None and number > high)):
+            return f"{self.name} {said.format(number)}"
         words = self.kind.split("|")
         if len(words) > 1 and value.upper() not in words:
             return f"Invalid value [{value}]. Valid values: [{', '.join(words)}]"
@@ -118,18 +136,18 @@ join_multi_clause_independence_factor | double | 0.25
 join_partitioned_build_min_row_count | bigint | 1000000
 join_reordering_strategy | NONE|ELIMINATE_CROSS_JOINS|AUTOMATIC | AUTOMATIC
 mark_distinct_strategy | NONE|ALWAYS|AUTOMATIC |
-max_drivers_per_task | integer |
-max_hash_partition_count | integer | 100
+max_drivers_per_task | from 1 |
+max_hash_partition_count | from 1 | 100
 max_partial_top_n_memory | size | 16MB
 max_recursion_depth | from 1 | 10
 max_reordered_joins | integer | 8
 max_tasks_waiting_for_execution_per_query | integer | 10
 max_tasks_waiting_for_node_per_query | integer | 50
-max_unacknowledged_splits_per_task | integer | 2000
-max_writer_task_count | integer | 100
+max_unacknowledged_splits_per_task | from 1 | 2000
+max_writer_task_count | from 1 | 100
 merge_project_with_values | boolean | true
-min_hash_partition_count | integer | 4
-min_hash_partition_count_for_write | integer | 50
+min_hash_partition_count | from 1 | 4
+min_hash_partition_count_for_write | from 1 | 50
 min_input_rows_per_task | bigint | 10000000
 min_input_size_per_task | size | 5GB
 non_estimatable_predicate_approximation_enabled | boolean | true

@@ -37,7 +37,12 @@ and {others} others.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
-- **Schemas.** `information_schema` has `schemata`, `tables`, `columns` and `views`; nothing about roles and privileges, which no store here has.
+- **Schemas** have no properties. The tables of `information_schema` that tell of roles and privileges are empty; Trino's Iceberg connector refuses to read some of them.
+- **The catalog `system`** has Trino's schemas `jdbc` and `metadata`, and of `runtime` the table `nodes`, with one row. What tells of the queries, tasks and transactions of a cluster is not there, and tables about
+  what no store here has (`column_properties`, `materialized_views` and their like) are empty. Properties of tables are described in this project's words, without default values.
+- **Roles, privileges and owners.** Nobody logs in. SHOW ROLES, SHOW GRANTS and their like list nothing; GRANT, REVOKE, DENY, CREATE ROLE, SET ROLE and SET AUTHORIZATION look at what they name, and fail with the codes and at the places that Trino has
+  for stores without access control; AUTHORIZATION of a user in CREATE SCHEMA is read and means nothing. SHOW GRANTS ON SCHEMA looks for a schema, Trino for a table of that name.
+- **Materialized views, ANALYZE, `ALTER TABLE ... EXECUTE`, `ALTER SCHEMA ... RENAME TO`**, fields of rows in ALTER TABLE, CREATE FUNCTION, WITH FUNCTION and WITH SESSION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read.
 - **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
@@ -69,9 +74,10 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
-- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions, and without a result type where a rule makes it of the arguments. **`SET SESSION`** knows Trino's
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET SESSION`** knows Trino's
   properties with their types, but none of catalogs', and `SHOW SESSION` lists them; two have an effect, `max_recursion_depth` and `time_zone_id`: how a statement is run otherwise is said by options. **`SET TIME ZONE`** holds for all clocks that
-  have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** gives the query as it was written; Trino writes it anew, with SECURITY DEFINER.
+  have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,
+  CUBE or GROUPING SETS stands as it was written, and so do calls of JSON functions, `listagg` and LIMIT ALL, which is left out.
 - **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.
   **`DESCRIBE INPUT`** gives `unknown` for some parameters beside `||`, of CALL, and of statements that make views. Errors of what was prepared stand where they stand in its text, which Trino writes anew.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.

@@ -51,6 +51,9 @@ class FakeTables:
     def default(self) -> tuple[str, str]:
         return self.catalog, self.schema
 
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        return (catalog, schema) == (self.catalog, self.schema)
+
     def settings(self) -> Mapping[str, str]:
         return {}
 
@@ -119,6 +122,12 @@ def refusal(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS
     except RowMergeError as error:
         return error
     pytest.fail(f"not refused: {sql}")
+
+
+def told(error: RowMergeError) -> str:
+    """Write an error's code, place and message in one line."""
+    where = "" if error.line is None else f"line {error.line}:{error.column}: "
+    return f"{error.code}: {where}{error.message}"
 
 
 def place(error: RowMergeError) -> tuple[str, int | None, int | None]:

@@ -14,6 +14,7 @@ from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_o
 from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
+from rowmerge_nb.engine.catalog.system import SystemConnector
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options import Options
@@ -21,6 +22,7 @@ from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.system_tables import SYSTEM
 from rowmerge_nb.sql.session_properties import TIME_ZONE
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Catalogs:
         self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
+        self._system = SystemConnector()
         self.settings: Mapping[str, str] = {}
         """The values of session properties that were set, by their names."""
         self._spark = spark
@@ -80,7 +83,7 @@ class Catalogs:
             lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
             "a connector, as IcebergConnector('warehouse')",
         )
-        if name.lower() in self.connectors:
+        if name.lower() in {*self.connectors, SYSTEM}:
             msg = f"There is a catalog '{name.lower()}' already"
             raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self.connectors)}.")
         self.connectors[name.lower()] = connector
@@ -97,6 +100,10 @@ class Catalogs:
         # What is given may get further names later: it is looked into, and not copied.
         twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
+
+    def _with_system(self) -> Mapping[str, Connector]:
+        """Give all catalogs that statements can name: what users have added, and that which tells of them."""
+        return {**self.connectors, SYSTEM: self._system}
 
     @property
     def time_zone(self) -> str:
@@ -210,7 +217,7 @@ class Catalogs:
             properties["row_change_paradigm"] = options.paradigm.name
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties)
         fault = None if options.fault is None else StatementFault(options.fault, changes)
-        return StatementTransaction(self.connectors, session, self._spark, fault, explicit)
+        return StatementTransaction(self._with_system(), session, self._spark, fault, explicit)
 
     def tables(
         self,
@@ -227,7 +234,7 @@ class Catalogs:
         """
         return StatementTables(
             transaction,
-            self.connectors,
+            self._with_system(),
             self.default,
             namespace,
             self._spark,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.catalog.views import Views
-    from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
+    from rowmerge_nb.spi.handles import ConnectorSession
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 
-__all__ = ["information_rows"]
+__all__ = ["CatalogView", "information_rows"]
 
 Row = tuple[Any, ...]
 
@@ -31,58 +32,92 @@ def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, sess
         session: the statement's session.
         views: the views of all catalogs.
     """
-    told = _Catalog(catalog, metadata, session, views)
-    rows = list({"columns": told.columns, "schemata": told.schemata, "tables": told.tables, "views": told.views}[table]())
+    make = _MAKERS.get(table)
+    rows = [] if make is None else list(make(CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
     arrays = [pa.array([row[place] for row in rows], column.type.arrow) for place, column in enumerate(columns)]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
-class _Catalog:
-    """One catalog, as a transaction sees it."""
+class CatalogView:
+    """One catalog, as a transaction sees it.
 
-    def __init__(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> None:
-        self._catalog, self._metadata, self._session, self._views = catalog, metadata, session, views
+    Args:
+        name: its name.
+        metadata: its metadata.
+        session: the statement's session.
+        views: the views of all catalogs.
+    """
 
-    def schemata(self) -> Iterator[Row]:
-        for schema in sorted({*self._metadata.list_schemas(self._session), INFORMATION_SCHEMA}):
-            yield self._catalog, schema
+    def __init__(self, name: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> None:
+        self.name, self._metadata, self._session, self._views = name, metadata, session, views
 
-    def tables(self) -> Iterator[Row]:
+    def schemas(self) -> Sequence[str]:
+        """Give the names of its schemas, sorted."""
+        return sorted({*self._metadata.list_schemas(self._session), INFORMATION_SCHEMA})
+
+    def relations(self) -> Iterator[tuple[SchemaTableName, str]]:
+        """Give all tables and views, each with what ``information_schema`` calls its kind."""
         for table in TABLES:
-            yield self._catalog, INFORMATION_SCHEMA, table, "BASE TABLE"
+            yield SchemaTableName(INFORMATION_SCHEMA, table), "BASE TABLE"
         for name in self._metadata.list_tables(self._session):
-            yield self._catalog, name.schema, name.table, "BASE TABLE"
-        for name in self._view_names():
-            yield self._catalog, name.schema, name.table, "VIEW"
+            yield name, "BASE TABLE"
+        for name in self._views.names(self.name, self._metadata, self._session):
+            yield name, "VIEW"
 
-    def columns(self) -> Iterator[Row]:
-        for table, columns in TABLES.items():
-            yield from self._columns_of(INFORMATION_SCHEMA, table, columns)
-        for name in self._metadata.list_tables(self._session):
-            yield from self._columns_of(name.schema, name.table, self._known(name))
-        for name in self._view_names():
-            view = self._views.get(self._catalog, self._metadata, self._session, name)
-            yield from self._columns_of(name.schema, name.table, () if view is None else view.columns)
+    def columns_of(self, name: SchemaTableName, kind: str) -> Sequence[ColumnMetadata]:
+        """Give the columns of a table or view; none of one that cannot be read."""
+        if name.schema == INFORMATION_SCHEMA:
+            return TABLES[name.table]
+        if kind == "VIEW":
+            view = self._views.get(self.name, self._metadata, self._session, name)
+            return () if view is None else view.columns
+        known = self._known(name)
+        return () if known is None else known.columns
 
-    def views(self) -> Iterator[Row]:
-        for name in self._view_names():
-            view = self._views.get(self._catalog, self._metadata, self._session, name)
-            if view is not None:
-                yield self._catalog, name.schema, name.table, view.original_sql
+    def comment(self, name: SchemaTableName, kind: str) -> str | None:
+        """Give the comment on a table or view."""
+        if name.schema == INFORMATION_SCHEMA:
+            return None
+        if kind == "VIEW":
+            view = self._views.get(self.name, self._metadata, self._session, name)
+            return None if view is None else view.comment
+        known = self._known(name)
+        return None if known is None else known.comment
 
-    def _columns_of(self, schema: str, table: str, columns: Sequence[ColumnMetadata]) -> Iterator[Row]:
-        for place, column in enumerate(columns, 1):
-            nullable = "YES" if column.nullable else "NO"
-            yield self._catalog, schema, table, column.name.lower(), place, column.default, nullable, str(column.type)
-
-    def _known(self, name: SchemaTableName) -> Sequence[ColumnMetadata]:
+    def _known(self, name: SchemaTableName) -> ConnectorTableMetadata | None:
         try:
             handle = self._metadata.get_table_handle(self._session, name)
-            return () if handle is None else self._metadata.get_table_metadata(self._session, handle).columns
+            return None if handle is None else self._metadata.get_table_metadata(self._session, handle)
         except RowMergeError:
             # The other tables are told all the same, as in Trino; a statement on this one says what is wrong with it.
-            return ()
+            return None
 
-    def _view_names(self) -> Sequence[SchemaTableName]:
-        return self._views.names(self._catalog, self._metadata, self._session)
+    def _schemata(self) -> Iterator[Row]:
+        for schema in self.schemas():
+            yield self.name, schema
+
+    def _tables(self) -> Iterator[Row]:
+        for name, kind in self.relations():
+            yield self.name, name.schema, name.table, kind
+
+    def _columns(self) -> Iterator[Row]:
+        for name, kind in self.relations():
+            for place, column in enumerate(self.columns_of(name, kind), 1):
+                nullable = "YES" if column.nullable else "NO"
+                head = (self.name, name.schema, name.table, column.name.lower())
+                yield *head, place, column.default, nullable, str(column.type)
+
+    def _definitions(self) -> Iterator[Row]:
+        for name in self._views.names(self.name, self._metadata, self._session):
+            view = self._views.get(self.name, self._metadata, self._session, name)
+            if view is not None:
+                yield self.name, name.schema, name.table, view.original_sql
+
+    @classmethod
+    def makers(cls) -> Mapping[str, Callable[[CatalogView], Iterator[Row]]]:
+        """Give what makes the rows of each table; the others have none."""
+        return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
+
+
+_MAKERS: Final = CatalogView.makers()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import columns_of
 from rowmerge_nb.engine.catalog.information_schema import information_rows
+from rowmerge_nb.engine.catalog.system import system_table
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
@@ -21,6 +22,7 @@ from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
+from rowmerge_nb.spi.system_tables import SYSTEM
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
 
 if TYPE_CHECKING:
@@ -103,6 +105,9 @@ class StatementTables:
         catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
         if schema == INFORMATION_SCHEMA:
             return self._information(written, named, version) if table in TABLES else None
+        if catalog == SYSTEM:
+            made = system_table(SchemaTableName(schema, table), self._connectors, self._transaction, self._views)
+            return None if made is None else self._told(written, named, made, version)
         told = (
             None
             if "$" not in table
@@ -384,7 +389,7 @@ class StatementTables:
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant: short where the default catalog and schema complete them."""
         found = [name for name, value in self._namespace.items() if is_frame(value)]
-        for catalog in self._connectors:
+        for catalog in (name for name in self._connectors if name != SYSTEM):
             listed: Sequence[SchemaTableName] = ()
             # Names are for hints only: a catalog that does not answer offers none.
             with suppress(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
@@ -27,17 +27,18 @@ from rowmerge_nb.spi.alterations import (
 )
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer import fields
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.defaults import default_text
 from rowmerge_nb.sql.analyzer.table_procedures import table_execute
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.alterations import Alteration
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
 
 _OF_FIELDS: Final = {
@@ -47,7 +48,7 @@ _OF_FIELDS: Final = {
     SetFieldType: "setting field types",
 }
 
-__all__ = ["alter_table", "comment_on", "defined_column", "refuse_comment"]
+__all__ = ["alter_table", "comment_on", "constants_of", "defined_column", "refuse_comment"]
 
 _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
 
@@ -59,6 +60,9 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         return table_execute(context, statement, statement.action)
     span = context.statement_span(statement.name.span)
     sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    if sets is not None:
+        # Trino looks at the values before it looks for the table.
+        constants_of(sets.properties)
     if isinstance(statement.action, st.RenameTable):
         _refuse_renaming(context, statement.name, span)
     refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
@@ -152,7 +156,7 @@ def _refuse_comment_on(
 ) -> NoReturn:
     """Say that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
-    name = ".".join(context.completed(statement.name))
+    name = dotted(context.completed(statement.name))
     hint = None
     if view is not None:
         said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
@@ -184,6 +188,18 @@ def defined_type(found: Type | AnalysisError) -> Type:
     if isinstance(found, AnalysisError):
         raise found
     return found
+
+
+def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the values of properties.
+
+    Raises:
+        AnalysisError: one of them is no constant.
+    """
+    wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
+    if wrong is not None:
+        raise wrong
+    return dict(properties)
 
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
@@ -221,7 +237,7 @@ class _Alterations:
             case st.RenameTable():
                 return self._moved(action)
             case st.SetProperties():
-                return SetProperties(action.properties)
+                return SetProperties(constants_of(action.properties))
         raise TypeError(action)
 
     def _column(self, name: st.Identifier) -> str:

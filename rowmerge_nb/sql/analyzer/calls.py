@@ -181,7 +181,7 @@ class CallAnalyzer:
             return self._grouping(node)
         special = SPECIAL_FORMS.get(node.name)
         if special is not None:
-            return special(self, node)
+            return self._special_form(node, special)
         inline = call_inline(self, node)
         if inline is not None:
             return inline
@@ -200,10 +200,22 @@ class CallAnalyzer:
                 self._arguments(node)
                 return e.Constant(UNKNOWN, None)
             self._no_window(node)
+            # What is wrong with the call itself is told before.
+            self.function(node.name, self._arguments(node), node)
             self.context.error(
                 "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
             )
         return self.function(node.name, self._arguments(node), node)
+
+    def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
+        """Analyze a call that has its own analysis; to Trino some of them are functions like all others."""
+        self._no_distinct(node)
+        value = analyze(self, node)
+        if node.filter is not None or node.order_by:
+            self._only_of_aggregates(node)
+        if node.window is not None:
+            self._not_window(node)
+        return value
 
     def _no_distinct(self, node: s.Call) -> None:
         if node.distinct:
@@ -227,6 +239,9 @@ class CallAnalyzer:
         if node.filter is not None:
             self.boolean(node.filter, _FILTER)
         self.function(node.name, self._arguments(node), node)
+        self._only_of_aggregates(node)
+
+    def _only_of_aggregates(self, node: s.Call) -> NoReturn:
         what = "Filter" if node.filter is not None else "ORDER BY"
         said = f"{what} is only valid for aggregation functions"
         self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
@@ -327,7 +342,12 @@ class CallAnalyzer:
         elif self._around is not None and self.inside_aggregate:
             outer, shown = self._around[1], formatted(node, self.context.text)
             said = f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]"
-            self.context.error("NESTED_AGGREGATION", said, replace(outer.error_span, about=node.error_span))
+            error = AnalysisError(said, code="NESTED_AGGREGATION").at(replace(outer.error_span, about=node.error_span))
+            # What is wrong with the types of both is told before.
+            value = self._aggregated(node)
+            if self.context.refuse_later(error):
+                return e.Constant(value.type, None)
+            raise error
         return self._aggregated(node)
 
     def within(self, kind: str, node: s.Call, analyze: Callable[[], T]) -> T:
@@ -434,10 +454,13 @@ class CallAnalyzer:
         else:
             function = self.within(_ARGUMENTS, node, lambda: self.function(node.name, self._arguments(node), node))
             if not f.is_window(node.name):
-                said = f"Not a window function: {node.name}"
-                self.context.error("FUNCTION_NOT_WINDOW", said, replace(self.select or node.error_span, about=node.error_span))
+                self._not_window(node)
         check_only_aggregates(self, node)
         return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
+
+    def _not_window(self, node: s.Call) -> NoReturn:
+        said = f"Not a window function: {node.name}"
+        self.context.error("FUNCTION_NOT_WINDOW", said, replace(self.select or node.error_span, about=node.error_span))
 
     def measure(self, node: s.Measure) -> e.Typed:
         """Refuse a measure, which needs a pattern in its window."""

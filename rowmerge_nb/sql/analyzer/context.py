@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["Context"]
+__all__ = ["Context", "dotted"]
 
 _MAX_PARTS = 3
 
@@ -275,7 +275,7 @@ class Context:
         except RowMergeError as error:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
-            said = f"Table '{_dotted(self.completed(name))}' does not exist"
+            said = f"Table '{dotted(self.completed(name))}' does not exist"
             self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
@@ -289,15 +289,15 @@ class Context:
             found = self.lookup(name, version)
         if found is not None:
             return found
-        qualified = _dotted(self.qualified(name, span))
+        qualified = dotted(self.qualified(name, span))
         hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 
-def _dotted(parts: Sequence[str]) -> str:
+def dotted(parts: Sequence[str]) -> str:
     """Write a full name as Trino's errors do: parts of other characters than letters, digits and _ in quotes.
 
-    >>> _dotted(("memory", "no such", "t"))
+    >>> dotted(("memory", "no such", "t"))
     'memory."no such".t'
     """
     return ".".join(part if re.fullmatch("[A-Za-z0-9_]+", part) else quoted(part) for part in parts)

@@ -13,11 +13,14 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.session import session_rows
 from rowmerge_nb.sql.functions.signatures import listed_functions
+from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.formatted_queries import formatted_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,10 +29,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
 
 __all__ = [
+    "completed_schema",
     "create_schema",
     "create_view",
     "drop_schema",
     "drop_view",
+    "is_known_schema",
+    "known_schema",
     "query_columns",
     "rename_view",
     "show",
@@ -90,7 +96,9 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
-    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment)
+    view = ConnectorViewDefinition(
+        SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment, statement.invoker
+    )
     return _definition(context, "CREATE VIEW", name, view=view)
 
 
@@ -105,7 +113,7 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             said = f"View '{table.qualified}' does not exist, but a table with that name exists."
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
-            name = ".".join(context.completed(statement.name))
+            name = dotted(context.completed(statement.name))
             hint = "Write DROP VIEW IF EXISTS where it may be missing."
             context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span, hint)
         return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
@@ -121,7 +129,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span(statement.name.span)
     view = context.known_view(statement.name)
     if view is None:
-        name = ".".join(context.completed(statement.name))
+        name = dotted(context.completed(statement.name))
         said = f"View '{name}' does not exist"
         if _is_table(context.known_table(statement.name)):
             said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
@@ -152,6 +160,9 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE SCHEMA."""
     assert isinstance(statement, st.CreateSchema)
     catalog, schema = _schema(context, statement.name)
+    for name, place in statement.property_spans.items():
+        said = f"Catalog '{catalog}' schema property '{name}' does not exist"
+        context.error("INVALID_SCHEMA_PROPERTY", said, place, "Leave it out: schemas have no properties here.")
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
     if exists and not statement.if_not_exists:
         span = context.statement_span(statement.name.span)
@@ -161,6 +172,9 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
+    if statement.role is not None:
+        said = f"Role '{statement.role.value}' does not exist"
+        context.error("ROLE_NOT_FOUND", said, context.statement_span(statement.role.span), "Nobody logs in: leave it out.")
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -168,8 +182,8 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP SCHEMA: one that holds something can be dropped by CASCADE alone, where the store drops all of it at once."""
     assert isinstance(statement, st.DropSchema)
     span = context.statement_span(statement.name.span)
-    catalog, schema = _completed(context, statement.name)
-    exists = _is_there(context, catalog, schema)
+    catalog, schema = completed_schema(context, statement.name)
+    exists = is_known_schema(context, catalog, schema)
     if not exists and not statement.if_exists:
         hint = "Write DROP SCHEMA IF EXISTS where it may be missing."
         context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
@@ -199,17 +213,25 @@ def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any)
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
-    catalog, schema = _completed(context, name)
+    catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
         _unknown_catalog(context, catalog, context.statement_span(name.span if name is not None else None))
     return catalog, schema
 
 
-def _is_there(context: Context, catalog: str, schema: str) -> bool:
+def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
+    """Tell whether there are such a catalog and schema."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
-def _completed(context: Context, name: st.TableName | None) -> tuple[str, str]:
+def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
+    """Refuse a schema that is not there."""
+    if not is_known_schema(context, catalog, schema):
+        hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+
+
+def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name, whether there is such a catalog or not."""
     span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
@@ -268,10 +290,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             )
         return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
     if statement.kind == "CREATE SCHEMA":
-        catalog, schema = _completed(context, name)
-        if not _is_there(context, catalog, schema):
-            hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+        catalog, schema = completed_schema(context, name)
+        known_schema(context, catalog, schema, span)
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
@@ -289,28 +309,33 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
 def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
     span = context.statement_span(name.span)
     if view is None:
-        qualified = ".".join(context.completed(name))
+        qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
     definition = view.definition
-    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} AS\n{definition.original_sql}"
+    security = "INVOKER" if definition.run_as_invoker else "DEFINER"
+    query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
+    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security} AS\n{query}"
 
 
 def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
     table = context.target(name, context.statement_span(name.span))
-    if table.metadata is None:
+    if table.metadata is None and len(table.name) == 1:
         said = f"'{table.display}' is {table.kind}; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span(), "DESCRIBE shows its columns and their types.")
     columns = ",\n".join(
         f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
-    given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
+    # What tells of a catalog has columns, and nothing besides.
+    known = table.metadata.properties if table.metadata is not None else {}
+    comment = None if table.metadata is None else table.metadata.comment
+    given = [f"   {key} = {_value(value)}" for key, value in known.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
-    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), table.metadata.comment)}{properties}"
+    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), comment)}{properties}"
 
 
 def _type(kind: Type) -> str:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.sql.analyzer import analysis as a
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["call"]
 
 
-_SYSTEM: Final = "system"
-"""Trino's catalog of itself, which has no procedures here."""
-
-
 def call(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CALL.
 
@@ -38,7 +34,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Call)
     name = _name(context, statement)
     catalog, schema, _ = name
-    known = () if catalog == _SYSTEM else context.tables.procedures(catalog)
+    known = context.tables.procedures(catalog)
     procedure = next((found for found in known if (catalog, found.schema, found.name) == name), None)
     if procedure is None:
         listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
@@ -67,7 +63,7 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
     if len(parts) > 3:
         context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", None)
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
-    if catalog not in {*context.tables.catalogs(), _SYSTEM}:
+    if catalog not in context.tables.catalogs():
         hint = f"There are: {', '.join(context.tables.catalogs())}."
         context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(statement.name.span), hint)
     return catalog, schema, name

@@ -11,6 +11,8 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.absent import analyze_table, materialized_view, rename_schema
+from rowmerge_nb.sql.analyzer.access import privileges, roles, set_authorization
 from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on
 from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
@@ -247,6 +249,12 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Call: call,
     st.Show: show,
     st.ShowStats: show_statistics,
+    st.RoleStatement: roles,
+    st.PrivilegeStatement: privileges,
+    st.SetAuthorization: set_authorization,
+    st.MaterializedView: materialized_view,
+    st.AnalyzeTable: analyze_table,
+    st.RenameSchema: rename_schema,
     st.Explain: _explain,
     st.DescribePrepared: _describe_prepared,
     st.Update: analyze_update,

@@ -10,7 +10,8 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.alterations import defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.alterations import constants_of, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.definitions import query_columns
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.tree import statements as st
@@ -55,7 +56,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
             "Write DROP TABLE before it, or IF NOT EXISTS." if view is None else "It is a view: a table needs a name of its own."
         )
         context.error("TABLE_ALREADY_EXISTS", said, span, hint)
-    properties = dict(statement.properties)
+    properties = constants_of(statement.properties)
     spark, reads, tree = None, e.NOTHING, None
     columns: tuple[ColumnMetadata, ...] = ()
     if statement.query is not None:
@@ -213,7 +214,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
             )
         target = None
     if target is None and not statement.if_exists:
-        qualified = ".".join(context.completed(statement.name))
+        qualified = dotted(context.completed(statement.name))
         hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
         context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)

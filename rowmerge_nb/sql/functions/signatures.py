@@ -309,6 +309,29 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
 """Rules for result types that are no patterns."""
 
 
+_SHOWN_RESULTS: Final = {
+    "rounded": "decimal(rp,0)",
+    "rounded_to": "decimal(rp,s)",
+    "truncated": "decimal(rp,0)",
+    "remainder": "decimal(r_precision,r_scale)",
+    "sum": "decimal(38,s)",
+    "as long": "varchar(x)",
+    "replaced": "varchar(u)",
+    "regexp replaced": "varchar(z)",
+    "url encoded": "varchar(y)",
+    "array of moments": "array(timestamp(p))",
+}
+"""What Trino shows for a result that a rule makes of the arguments; of all others it is the first one's type, or the last one's."""
+
+
+def _shown_result(entry: Overload) -> str:
+    if entry.result not in _RESULTS:
+        return entry.as_shown(entry.result)
+    if (entry.name, entry.result) == ("round", "rounded"):
+        return "decimal(rp,rs)"
+    return _SHOWN_RESULTS.get(entry.result) or entry.as_shown(entry.parameters[0 if entry.result == "first" else -1])
+
+
 def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
     """List all signatures as SHOW FUNCTIONS does: name, result, arguments, kind, whether it is deterministic, and no description.
 
@@ -318,7 +341,5 @@ def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
     rows = []
     for kind, entry in listed():
         arguments = entry.as_shown(", ".join(entry.parameters))
-        # A result that a rule makes of the arguments has no name.
-        result = "" if entry.result in _RESULTS else entry.as_shown(entry.result)
-        rows.append((entry.name, result, arguments, kind, entry.deterministic, ""))
+        rows.append((entry.name, _shown_result(entry), arguments, kind, entry.deterministic, ""))
     return sorted(rows)

@@ -7,57 +7,39 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.access import AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
-from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
-from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted_type
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["ABSENT_TYPES", "DefinitionReader", "read_type"]
 
-_NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG"}
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """What ALTER can be about besides tables."""
-_NOT_SHOWN: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
-"""What SHOW can be about besides what is shown here."""
-_NOT_SHOWN_AS_CREATED: Final = ("FUNCTION", "MATERIALIZED")
-"""What SHOW CREATE can be about besides."""
+_ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
+"""What SHOW can be about besides what is there: roles and privileges."""
 
 _NOBODY: Final = "Nobody logs in: leave it out."
 _INSTEAD: Final[dict[str, str]] = {
     "SET SESSION AUTHORIZATION": _NOBODY,
-    "SET ROLE": _NOBODY,
     "SET PATH": "Functions are found by their names alone: leave it out.",
     "RESET SESSION AUTHORIZATION": _NOBODY,
-    "SHOW GRANTS": "Nobody logs in: all tables can be read and changed.",
-    "SHOW ROLES": "Nobody logs in: there are no roles.",
-    "SHOW ROLE": "Nobody logs in: there are no roles.",
-    "SHOW CURRENT": "Nobody logs in: there are no roles.",
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
-    "SHOW CREATE MATERIALIZED": "Write SHOW CREATE VIEW of a view, or SHOW CREATE TABLE of a table.",
-    "ANALYZE": "SHOW STATS FOR shows what the store keeps by itself.",
-    "GRANT": _NOBODY,
-    "REVOKE": _NOBODY,
-    "DENY": _NOBODY,
-    "CREATE ROLE": _NOBODY,
-    "DROP ROLE": _NOBODY,
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
-    "CREATE MATERIALIZED": "Write CREATE VIEW, or CREATE TABLE AS for the rows as they are now.",
-    "DROP MATERIALIZED": "Write DROP VIEW of a view, or DROP TABLE of a table.",
-    "ALTER MATERIALIZED": "Write ALTER TABLE of a table that has its rows.",
-    "REFRESH MATERIALIZED": "Write CREATE TABLE AS for the rows as they are now.",
     "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
     "DROP FUNCTION": "There are no functions but those of docs/functions.md: leave it out.",
-    "ALTER SCHEMA": "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
 }
 """What to write instead of a statement that is refused, by its first words."""
+
+_WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
 
 ABSENT_TYPES: Final = frozenset(
     [
@@ -75,6 +57,7 @@ ABSENT_TYPES: Final = frozenset(
     ]
 )
 """Types that Trino has, and this engine has not."""
+_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
     "integer": int,
@@ -98,7 +81,7 @@ def read_type(name: s.TypeName) -> Type:
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text))
     except ValueError as error:
-        code, message = "TYPE_MISMATCH", f"Unknown type: {_shown_type(name.text)}"
+        code, message = "TYPE_MISMATCH", f"Unknown type: {formatted_type(name.text)}"
         absent = next((word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None)
         if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
             absent = "time with time zone"
@@ -109,17 +92,7 @@ def read_type(name: s.TypeName) -> Type:
         raise AnalysisError(message, code=code).at(name.span) from None
 
 
-def _shown_type(text: str) -> str:
-    """Give a type as Trino writes what it does not know.
-
-    >>> _shown_type("row( a  nosuch,b varchar (10))")
-    'ROW(a nosuch, b varchar(10))'
-    """
-    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
-    return re.sub(r"(?i)\brow\(", "ROW(", spaced)
-
-
-class DefinitionReader(MergeReader):
+class DefinitionReader(AccessReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
     def refuse_statement_of(self, words: str) -> NoReturn:
@@ -164,14 +137,19 @@ class DefinitionReader(MergeReader):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def _create(self) -> st.Statement:
-        what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
-        if what in _NOT_HERE:
-            self.refuse_statement_of(f"CREATE {what}")
+        start = self.index
         self.take()
+        if self.token.word == "ROLE":
+            self.take()
+            return self._create_role()
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
             self.note("'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
+        if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
+            self._create_elsewhere(start)
+        if self.token.word == "MATERIALIZED":
+            return self._create_materialized(replaces=or_replace)
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
         if self.accept("SCHEMA"):
@@ -238,27 +216,30 @@ class DefinitionReader(MergeReader):
         """Read a column of CREATE TABLE, or LIKE, which gives those of a table."""
         like = self.accept("LIKE")
         if like is None:
-            return self._column(*behind_name)
+            return self._column(*behind_name)[0]
         name = self.table_name()
         option = self.accept("EXCLUDING", "INCLUDING")
         if option is not None:
             self.expect("PROPERTIES")
         return st.LikeTable(like.span, name, option is not None and option.word == "INCLUDING")
 
-    def _column(self, *behind_name: str, added: tuple[st.Identifier, ...] = ()) -> st.ColumnDefinition:
+    def _column(self, *behind_name: str, added: bool = False) -> tuple[st.ColumnDefinition, tuple[st.Identifier, ...]]:
         """Read a column.
 
         Args:
             behind_name: what else could follow its name.
-            added: of one of ALTER TABLE its name, which may be that of a field.
+            added: it is one of ALTER TABLE, whose name may be that of a field.
+
+        Returns:
+            The column, and the names in front of its own: those of the column that a field is within, and of fields.
         """
-        name = added[-1] if added else self.identifier()
-        if added:
+        *within, name = self._path()
+        if added or not behind_name:
             self.restart()
         self.note(*behind_name)
         written = self.type_name()
         hint = PRIMARY_KEY if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY") else None
-        first = added[0] if added else name
+        first = within[0] if within else name
         kind = self._type_of_column(first, written, first.span, hint)
         default = self.value() if self.extended and self.accept("DEFAULT") else None
         nullable = True
@@ -269,13 +250,16 @@ class DefinitionReader(MergeReader):
         if added and self.at("WITH"):
             self._refuse_clause("ALTER TABLE")
             self._properties()
-        return st.ColumnDefinition(name, kind, nullable, comment, default)
+        if within and not added:
+            said = f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified"
+            kind = AnalysisError(said, code="NOT_SUPPORTED", hint="Write the name alone.").at(st.Span(0, 1, 1, 1, first.span))
+        return st.ColumnDefinition(name, kind, nullable, comment, default), tuple(within)
 
     def _type_of_column(
         self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
     ) -> Type | AnalysisError:
         """Give the type of a column, or why there is none of that name: whether the table is there is told before."""
-        said, code = f"Unknown type '{_shown_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
+        said, code = f"Unknown type '{formatted_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
             found = read_type(written)
             if found.base != "unknown":
@@ -312,16 +296,16 @@ class DefinitionReader(MergeReader):
         comment = None if self.accept("NULL") else self._text()
         return st.CommentOn(*self.whole(), kind, name, column, comment)
 
-    def _properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):
             return {}, {}
         self.expect("(")
-        assigned = self._assigned_properties()
+        assigned = self._assigned_properties(kind)
         self.close(")")
         return assigned
 
-    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
-        """Read ``name = value, ...``; give the values, None for DEFAULT, and where each name stands."""
+    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
+        """Read ``name = value, ...`` of a kind of thing; give the values, None for DEFAULT, an error for what is no constant, and where each name stands."""
         properties: dict[str, Any] = {}
         spans: dict[str, st.Span] = {}
         while True:
@@ -329,8 +313,14 @@ class DefinitionReader(MergeReader):
             self.expect("=")
             if name.value in properties:
                 self.error(f"Duplicate property: {name.value}", name.span)
-            properties[name.value] = None if self.accept("DEFAULT") else self._property_value(self.expression())
             spans[name.value] = name.span
+            value = None if self.accept("DEFAULT") else self.expression()
+            try:
+                properties[name.value] = None if value is None else self._property_value(value)
+            except ValueError as error:
+                said = f"Invalid value for {kind} property '{name.value}': {error}"
+                code = f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY"
+                properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
             if not self.accept(","):
                 return properties, spans
 
@@ -340,20 +330,27 @@ class DefinitionReader(MergeReader):
             return value.parts[0].text
         if isinstance(value, s.ArrayConstructor):
             return tuple(self._property_value(item) for item in value.items)
-        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal):
+        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind in _NUMBERS:
             number = self._property_value(value.operand)
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
             return _CONSTANTS[value.kind](value.value)
-        msg = f"A table property is a constant or an ARRAY of constants, not {value.span.of(self.text)!r}"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY").at(value.span)
+        said = f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants"
+        raise ValueError(said)
 
     def _drop(self) -> st.Statement:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:
-            self.refuse_statement_of(f"DROP {self.ahead().word}")
+        start = self.index
         self.take()
+        if self.token.word in {"CATALOG", "FUNCTION"}:
+            self._drop_elsewhere(start)
+        if self.token.word == "ROLE":
+            self.take()
+            return self._drop_role()
         self.note(*(f"'{word}'" for word in _CREATED))
-        what = self.expect("SCHEMA", "TABLE", "VIEW").word
+        materialized = self.token.word == "MATERIALIZED"
+        if materialized:
+            self.take()
+        what = self.expect(*(() if materialized else ("SCHEMA", "TABLE")), "VIEW").word
         if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
         if if_exists:
             self.take()
@@ -363,16 +360,19 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         if what == "TABLE":
             return st.DropTable(*self.whole(), name, if_exists)
+        if materialized:
+            return st.MaterializedView(*self.whole(), "DROP", name, if_exists=if_exists)
         if what == "VIEW":
             return st.DropView(*self.whole(), name, if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
-    def _alter(self) -> st.AlterTable | st.RenameView:
-        if self.ahead().word == "VIEW":
-            return self._alter_view()
+    def _alter(self) -> st.Statement:
         if self.ahead().word in _NOT_ALTERED:
-            self.refuse_statement_of(f"ALTER {self.ahead().word}")
+            self.take()
+            return {"VIEW": self._alter_view, "SCHEMA": self._alter_schema, "MATERIALIZED": self._alter_materialized}[
+                self.take().word
+            ]()
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
@@ -384,27 +384,27 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         if named_if:
             self.note("'EXISTS'")
+        if not if_exists and self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
+            self.take()
+            self.take()
+            return self._authorization("TABLE", name)
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
 
-    def _alter_view(self) -> st.RenameView:
-        start = self.index
-        self.take()
-        self.take()
+    def _alter_view(self) -> st.RenameView | st.SetAuthorization:
         name = self.table_name()
         if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
-            self._principal()
-            self._refuse_later(start, "ALTER VIEW SET AUTHORIZATION is not supported by this engine")
-            self._refuse_read()
+            return self._authorization("VIEW", name)
         self._second("RENAME", "TO")
         return st.RenameView(*self.whole(), name, self.table_name())
 
-    def _principal(self) -> None:
-        """Read who owns or may do something."""
-        self.note("'ROLE'", "'USER'")
-        if self.token.word in {"ROLE", "USER"} and self.at_identifier(self.ahead()):
-            self.take()
-        self.identifier()
+    def _alter_schema(self) -> st.RenameSchema | st.SetAuthorization:
+        name = self.table_name()
+        if self.expect("RENAME", "SET").word == "SET":
+            self._second("SET", "AUTHORIZATION")
+            return self._authorization("SCHEMA", name)
+        self._second("RENAME", "TO")
+        return st.RenameSchema(*self.whole(), name, self.identifier())
 
     def _alter_owner(self) -> NoReturn:
         """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""
@@ -432,8 +432,6 @@ class DefinitionReader(MergeReader):
     ):
         if not if_exists and self.at("EXECUTE"):
             return self._executed()
-        if self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
-            self._refuse_statement("ALTER TABLE SET AUTHORIZATION is not supported by this engine", _NOBODY)
         word = self.expect("ADD", "ALTER", "DROP", "RENAME", *(() if if_exists else ("SET",))).word
         if word == "SET":
             self.note("'AUTHORIZATION'")
@@ -487,33 +485,26 @@ class DefinitionReader(MergeReader):
     def _executed(self) -> st.TableExecute:
         """Read a procedure of a table, its arguments, and which rows it is about."""
         self.take()
-        name, arguments = self.identifier(), list[st.CallArgument]()
-        if self.accept("(") and not self.accept(")"):
+        name = self.identifier()
+        arguments = self._call_arguments() if self.accept("(") and not self.accept(")") else []
+        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
+
+    def _call_arguments(self) -> list[st.CallArgument]:
+        """Read arguments and the parenthesis behind them."""
+        arguments = [self._call_argument()]
+        self.restart()
+        while self.accept(","):
             arguments.append(self._call_argument())
             self.restart()
-            while self.accept(","):
-                arguments.append(self._call_argument())
-                self.restart()
-            self.expect(")")
-        return st.TableExecute(name, tuple(arguments), self.expression() if self.accept("WHERE") else None)
+        self.expect(")")
+        return arguments
 
     def _added_column(self) -> st.AddColumn:
         if_not_exists = self._accept_if("NOT", "EXISTS")
-        *within, name = self._path()
-        column = self._column(added=(*within, name))
+        column, within = self._column(added=True)
         position = self.accept("FIRST", "LAST", "AFTER")
         after = self.identifier() if position is not None and position.word == "AFTER" else None
-        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after, tuple(within))
-
-    def _accept_if(self, *words: str) -> bool:
-        """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""
-        if self.token.word != "IF" or self.ahead().word != words[0]:
-            self.note("'IF'")
-            return False
-        self.take()
-        for word in words:
-            self.expect(word)
-        return True
+        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after, within)
 
     def _truncate(self) -> st.Truncate:
         self.take()
@@ -528,12 +519,7 @@ class DefinitionReader(MergeReader):
         arguments: list[st.CallArgument] = []
         self.expect("(")
         if not self.accept(")"):
-            arguments.append(self._call_argument())
-            self.restart()
-            while self.accept(","):
-                arguments.append(self._call_argument())
-                self.restart()
-            self.expect(")")
+            arguments = self._call_arguments()
         return st.Call(*self.whole(), name, tuple(arguments))
 
     def _call_argument(self) -> st.CallArgument:
@@ -552,9 +538,8 @@ class DefinitionReader(MergeReader):
         name = self.table_name()
         self.restart()
         comment = self._comment()
-        if self.accept("SECURITY"):
-            # Nobody logs in: both are the same.
-            self.expect("DEFINER", "INVOKER")
+        # Nobody logs in: both are the same.
+        invoker = self.accept("SECURITY") is not None and self.expect("DEFINER", "INVOKER").word == "INVOKER"
         if self.at("WITH"):
             self._refuse_clause("CREATE VIEW")
             self._properties()
@@ -563,15 +548,85 @@ class DefinitionReader(MergeReader):
         self.note("'WITH'")
         tree = self.query_of_statement()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
-        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None)
+        return st.CreateView(*self.whole(), name, query, span, replace, comment.text if comment is not None else None, invoker)
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self._accept_if("NOT", "EXISTS")
         name = self.table_name()
-        if self.token.word in {"AUTHORIZATION", "WITH"}:
-            self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
-        self.note("'AUTHORIZATION'", "'WITH'")
-        return st.CreateSchema(*self.whole(), name, if_not_exists)
+        role = self._principal() if self.accept("AUTHORIZATION") else None
+        _, spans = self._properties("schema")
+        return st.CreateSchema(*self.whole(), name, if_not_exists, role, spans)
+
+    def _create_elsewhere(self, start: int) -> NoReturn:
+        """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
+        what = self.take().word
+        if what == "FUNCTION":
+            said = "This connector does not support creating functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(self.table_name().parts) == 1 else said, "CREATE FUNCTION")
+        self._accept_if("NOT", "EXISTS")
+        self.identifier()
+        self.expect("USING")
+        self.identifier()
+        self._comment()
+        if self.accept("AUTHORIZATION"):
+            self._principal()
+        self._properties("catalog")
+        self.expect_end()
+        self._refuse_now(start, "CREATE CATALOG is not supported by the static catalog store", "CREATE CATALOG")
+
+    def _drop_elsewhere(self, start: int) -> NoReturn:
+        """Read DROP CATALOG and DROP FUNCTION, as `_create_elsewhere` does."""
+        what = self.take().word
+        self._accept_if("EXISTS")
+        name = self.identifier() if what == "CATALOG" else self.table_name()
+        if isinstance(name, st.TableName):
+            self.expect("(")
+            said = "This connector does not support dropping functions"
+            self._refuse_now(start, _WITHOUT_PATH if len(name.parts) == 1 else said, "DROP FUNCTION")
+        cascades = self.accept("CASCADE", "RESTRICT")
+        self.expect_end()
+        said = "DROP CATALOG is not supported by the static catalog store"
+        if cascades is not None and cascades.word == "CASCADE":
+            said = "CASCADE is not yet supported for DROP CATALOG"
+        self._refuse_now(start, said, "DROP CATALOG")
+
+    def _refuse_now(self, start: int, said: str, words: str) -> NoReturn:
+        raise ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
+
+    # -- materialized views ---------------------------------------------------------------------------------------
+
+    def _create_materialized(self, *, replaces: bool) -> st.MaterializedView:
+        self.take()
+        self.expect("VIEW")
+        if_not_exists = self._accept_if("NOT", "EXISTS")
+        name = self.table_name()
+        self.restart()
+        if self.accept("GRACE"):
+            self.expect("PERIOD")
+            self.note("'INTERVAL'")
+            if self.token.word != "INTERVAL":
+                self.fail()
+            self.primary()
+        self._comment()
+        _, spans = self._properties("materialized view")
+        self.close("AS")
+        self.note("'WITH'")
+        query = st.Query(*self.whole(), self.query())
+        return st.MaterializedView(*self.whole(), "CREATE", name, query, spans, if_not_exists or replaces)
+
+    def _alter_materialized(self) -> st.MaterializedView:
+        self.note("<identifier>")
+        self.expect("VIEW")
+        # A kind of thing may be any word, this one among them.
+        self.note("'.'", "'SET'")
+        if_exists = self._accept_if("EXISTS")
+        name = self.table_name()
+        if self.expect("RENAME", *(() if if_exists else ("SET",))).word == "SET":
+            self._second("SET", "PROPERTIES")
+            return st.MaterializedView(*self.whole(), "ALTER", name, None, self._assigned_properties("materialized view")[1])
+        self._second("RENAME", "TO")
+        self.table_name()
+        return st.MaterializedView(*self.whole(), "ALTER", name, if_exists=if_exists)
 
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
@@ -588,18 +643,25 @@ class DefinitionReader(MergeReader):
         """Does DESCRIBE INPUT or DESCRIBE OUTPUT stand here? A table may have one of these names."""
         return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
-    def _show(self) -> st.Show | st.ShowStats:
+    def _show(self) -> st.Statement:
         start = self.index
         self.take()
-        if self.at(*_NOT_SHOWN):
-            self._refuse_shown(start, self.token.word)
-        self.note(*(f"'{word}'" for word in _NOT_SHOWN))
+        if self.at(*_ACCESS):
+            return self._show_roles()
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
         if kind == "STATS":
             return self._show_stats()
         if kind == "CREATE":
-            if self.at(*_NOT_SHOWN_AS_CREATED):
-                self._refuse_shown(start, f"CREATE {self.token.word}")
+            if self.accept("FUNCTION"):
+                function = self.table_name()
+                self.expect_end()
+                shown = ".".join(part.value for part in function.parts)
+                said = _WITHOUT_PATH if len(function.parts) == 1 else f"Function '{shown}' not found"
+                self._refuse_now(start, said, "SHOW CREATE FUNCTION")
+            if self.at("MATERIALIZED"):
+                self.take()
+                self.expect("VIEW")
+                return st.MaterializedView(*self.whole(), "SHOW CREATE", self.table_name())
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())
         name = None
@@ -628,7 +690,3 @@ class DefinitionReader(MergeReader):
     def _pattern(self) -> s.Literal:
         span = self.token.span
         return s.Literal(span, "string", self._text())
-
-    def _refuse_shown(self, start: int, what: str) -> NoReturn:
-        self.index = start
-        self.refuse_statement_of(f"SHOW {what}")

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Slot", "place"]
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE"})
-"""Words that the grammar knows so as to refuse them."""
+_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "MATERIALIZED", "AUTHORIZATION"})
+"""Words that the grammar knows so as to refuse them, or what is said with them."""
+_BEGINS_REFUSED: Final = frozenset({"ANALYZE", "DENY", "GRANT", "REFRESH", "REVOKE"})
+"""Words with which statements begin that are refused once they are understood."""
 _SAYING_WHAT: Final = 3
 """So many words at the beginning of a statement say what kind of statement it is."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
@@ -90,6 +92,8 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
     # Only with a name in its place can what follows be read.
     whole = _read(f"{before}{_DUMMY}{after}", len(before), extended=extended)
     words = frozenset() if qualified else asked.words - _REFUSED
+    if not before.strip():
+        words -= _BEGINS_REFUSED
     if len(before.split()) < _SAYING_WHAT:
         words = frozenset(word for word in words if not _is_refused(f"{before}{word}{_DUMMY}", extended=extended))
     frames = whole.seen or asked.seen or []
@@ -214,9 +218,9 @@ class _Watching(StatementReader):
             self.slots.add(Slot.ARGUMENT)
         return super()._call_argument()
 
-    def _assigned_properties(self) -> tuple[dict[str, Any], dict[str, st.Span]]:
+    def _assigned_properties(self, kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         with self._names(Slot.PROPERTY):
-            return super()._assigned_properties()
+            return super()._assigned_properties(kind)
 
     def _relation_primary(self) -> s.Relation:
         if self._is_here():

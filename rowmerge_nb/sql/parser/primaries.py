@@ -309,11 +309,14 @@ class PrimaryReader(WindowReader):
                 return None
         elif following.word not in _ADDITION:
             return None
+        elif self.ahead(2).kind not in STRINGS:
+            # What is added to it, or taken off it, shows that it is a name.
+            self.index += 2
+            self.note("<string>")
+            self.index -= 2
+            return None
         self.take()
         sign = self.accept(*_ADDITION)
-        if self.token.kind not in STRINGS:
-            self.note("<string>")
-            self.fail()
         value = self.string()
         first = self.expect(*_UNITS).word
         last = None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
@@ -261,6 +261,11 @@ class StatementReader(DefinitionReader):
             self.index += 1
             self.note("'FORMAT'", "'TYPE'")
             self.index -= 1
+        elif self.token.word == "ANALYZE" and not self.at_identifier(self.ahead()):
+            # It could have begun either.
+            self.take()
+            self.note("<identifier>", "'VERBOSE'", "<query>", *(f"'{known}'" for known in _STATEMENTS))
+            self.fail()
         inner = self._explained()
         return st.Explain(*self.whole(), inner, kind, form)
 
@@ -287,46 +292,16 @@ class StatementReader(DefinitionReader):
 
     # -- the session ----------------------------------------------------------------------------------------------
 
-    def _analyze_table(self) -> NoReturn:
-        self._refuse_word()
-        self.table_name()
-        self._properties()
-        self._refuse_read()
+    def _analyze_table(self) -> st.AnalyzeTable:
+        self.take()
+        name = self.table_name()
+        return st.AnalyzeTable(*self.whole(), name, self._properties("analyze")[1])
 
-    def _refresh(self) -> NoReturn:
+    def _refresh(self) -> st.MaterializedView:
         self.take()
         self.expect("MATERIALIZED")
-        self._refuse_later(self.index - 2)
         self.expect("VIEW")
-        self.table_name()
-        self._refuse_read()
-
-    def _grant(self) -> NoReturn:
-        self._refuse_word()
-        if self.accept("ALL"):
-            self.note("','", "'ON'", "'TO'")
-            self.expect("PRIVILEGES")
-        else:
-            self._privilege()
-            while self.accept(","):
-                self._privilege()
-        if self.expect("ON", "TO").word == "ON":
-            named = self.ahead().word == "TO" and self.at_identifier(self.ahead(2))
-            # A kind of thing may be any word.
-            self.note("'SCHEMA'")
-            if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not named):
-                self.take()
-            self.table_name()
-            self.expect("TO")
-        self._principal()
-        if self.accept("WITH"):
-            self.expect("GRANT")
-            self.expect("OPTION")
-        self._refuse_read()
-
-    def _privilege(self) -> None:
-        if not self.accept("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE"):
-            self.identifier()
+        return st.MaterializedView(*self.whole(), "REFRESH", self.table_name())
 
     def _reset(self) -> st.SetSession:
         start = self.index
@@ -334,7 +309,7 @@ class StatementReader(DefinitionReader):
         self.expect("SESSION")
         if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
             self.take()
-            self._refuse_later(start)
+            self._refuse_later(start, "RESET SESSION AUTHORIZATION not supported by client")
             self._refuse_read()
         self.note("'AUTHORIZATION'")
         return st.SetSession(*self.whole(), self.table_name(), None)
@@ -343,10 +318,12 @@ class StatementReader(DefinitionReader):
         self.take()
         first = self.identifier()
         if not self.accept("."):
+            # One look behind the name has decided.
+            self.restart()
             return st.Use(*self.whole(), None, first)
         return st.Use(*self.whole(), first, self.identifier())
 
-    def _set(self) -> st.SetTimeZone | st.SetSession:
+    def _set(self) -> st.Statement:
         start = self.index
         self.take()
         what = self.expect("PATH", "ROLE", "SESSION", "TIME").word
@@ -358,16 +335,19 @@ class StatementReader(DefinitionReader):
         if what == "TIME":
             self.expect("ZONE")
             return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
+        if what == "ROLE":
+            return self._set_role()
         if what == "SESSION":
             self.take()
-        self._refuse_later(start)
+        words = "SET SESSION AUTHORIZATION" if what == "SESSION" else "SET PATH"
+        self._refuse_later(start, f"{words} not supported by client")
         if what == "SESSION" and self.token.kind in STRINGS:
             self.string()
         elif what == "PATH":
             self._path_element()
             while self.accept(","):
                 self._path_element()
-        elif what == "SESSION" or not self.accept("ALL", "NONE"):
+        else:
             self.identifier()
         self._refuse_read()
 
@@ -377,11 +357,6 @@ class StatementReader(DefinitionReader):
             # The list of what was expected does not name it.
             self.take()
             self.identifier()
-
-    def _refuse_word(self) -> None:
-        """Take the word of a statement that is refused."""
-        self.take()
-        self._refuse_later(self.index - 1)
 
     # -- prepared statements --------------------------------------------------------------------------------------
 
@@ -490,6 +465,8 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "DEALLOCATE": StatementReader._deallocate,
     "ANALYZE": StatementReader._analyze_table,
     "GRANT": StatementReader._grant,
+    "REVOKE": StatementReader._revoke,
+    "DENY": StatementReader._deny,
     "REFRESH": StatementReader._refresh,
     "RESET": StatementReader._reset,
     "SET": StatementReader._set,

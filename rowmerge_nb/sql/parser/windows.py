@@ -46,7 +46,13 @@ class WindowReader(SimpleReader):
         """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
         self.expect("(")
         name = None
-        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS"):
+        is_name = self.token.word == "PARTITION" and self.ahead().word != "BY"
+        if is_name:
+            # PARTITION may be the name of a window, and is none where BY follows.
+            self.index += 1
+            self.note("'BY'")
+            self.index -= 1
+        if is_name or not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS"):
             self.note("'MEASURES'", "<identifier>")
             name = self.identifier() if self.at_identifier() else None
         partition_by: tuple[s.Expression, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["formatted"]
+__all__ = ["Formatter", "formatted", "formatted_type"]
 
 
 def formatted(node: s.Expression, text: str) -> str:
@@ -25,13 +26,30 @@ def formatted(node: s.Expression, text: str) -> str:
     >>> formatted(parse_expression(text), text)
     "(((nationkey < 100) AND (NOT (regionkey BETWEEN 1 AND DECIMAL '2.5'))) OR ((lower(name) LIKE 'a%') AND (id IN (1, 2))))"
     """
-    return _Formatter(text).write(node)
+    return Formatter(text).write(node)
 
 
 _KEYWORDS: Final = frozenset({"coalesce", "nullif", "if", "try"})
 
 
-class _Formatter:
+_TRIMS: Final = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
+_UPPER: Final = frozenset({"CURRENT_USER", "CURRENT_CATALOG", "CURRENT_SCHEMA", "CURRENT_PATH"})
+
+
+def formatted_type(text: str) -> str:
+    """Give a type as Trino writes it.
+
+    >>> formatted_type("row( a  nosuch,b varchar (10))")
+    'ROW(a nosuch, b varchar(10))'
+    """
+    spaced = re.sub(r"\s*([(,)])\s*", lambda found: ", " if found[1] == "," else found[1], re.sub(r"\s+", " ", text))
+    # What stands behind a parenthesis has lost its space.
+    return re.sub(r"(?i)\brow\(", "ROW(", re.sub(r"\)(?=\w)", ") ", spaced))
+
+
+class Formatter:
+    """Writes expressions; see `formatted`."""
+
     def __init__(self, text: str) -> None:
         self.text = text
 
@@ -51,9 +69,14 @@ class _Formatter:
             return self._literal(replace(node.operand, value=f"-{node.operand.value}"))
         if isinstance(node, s.Unary):
             operand = self.write(node.operand)
-            return f"{node.operator}{' ' if operand.startswith(node.operator) else ''}{operand}"
+            return f"-({operand})" if node.operator == "-" else f"+{operand}"
         if isinstance(node, s.Binary):
-            return f"({self.write(node.left)} {node.operator} {self.write(node.right)})"
+            return self._operated(self.write(node.left), node.operator, self.write(node.right))
+        if isinstance(node, s.Chain):
+            written = self.write(node.first)
+            for step in node.steps:
+                written = self._operated(written, step.operator, self.write(step.operand))
+            return written
         if isinstance(node, s.Logical):
             return f"({f' {node.operator} '.join(map(self.write, node.terms))})"
         if isinstance(node, s.Not):
@@ -61,7 +84,39 @@ class _Formatter:
         if isinstance(node, s.Call) and (node.arguments or node.star or node.window) and node.name != "listagg":
             return self._call(node)
         if isinstance(node, s.Cast):
-            return f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS {node.type.text})"
+            return f"{'TRY_CAST' if node.safe else 'CAST'}({self.write(node.value)} AS {formatted_type(node.type.text)})"
+        return self._constructed(node)
+
+    @staticmethod
+    def _operated(left: str, operator: str, right: str) -> str:
+        return f"concat({left}, {right})" if operator == "||" else f"({left} {operator} {right})"
+
+    def _constructed(self, node: s.Expression) -> str:
+        """Write what holds other expressions between words of its own."""
+        if isinstance(node, s.Case):
+            head = "CASE" if node.operand is None else f"CASE {self.write(node.operand)}"
+            whens = "".join(f" WHEN {self.write(when)} THEN {self.write(then)}" for when, then in node.whens)
+            return f"({head}{whens}{'' if node.default is None else f' ELSE {self.write(node.default)}'} END)"
+        if isinstance(node, s.ArrayConstructor):
+            return f"ARRAY[{','.join(map(self.write, node.items))}]"
+        if isinstance(node, s.RowConstructor):
+            return f"ROW ({self._listed(node.items)})"
+        if isinstance(node, s.Subscript):
+            return f"{self.write(node.base)}[{self.write(node.index)}]"
+        if isinstance(node, s.Dereference):
+            return f"{self.write(node.base)}.{node.field.span.of(self.text)}"
+        if isinstance(node, s.AtTimeZone):
+            return f"{self.write(node.value)} AT TIME ZONE {self.write(node.zone)}"
+        if isinstance(node, s.Extract):
+            return f"EXTRACT({node.field.text.upper()} FROM {self.write(node.value)})"
+        if isinstance(node, s.Lambda):
+            return f"({', '.join(name.span.of(self.text) for name in node.parameters)}) -> {self.write(node.body)}"
+        if isinstance(node, s.Special):
+            word = node.word.upper() if node.word.upper() in _UPPER else node.word.lower()
+            return word if node.precision is None else f"{word}({node.precision})"
+        if isinstance(node, s.Interval):
+            unit = node.first.upper() + ("" if node.last is None else f" TO {node.last.upper()}")
+            return f"INTERVAL {'-' if node.negative else ''}'{node.value}' {unit}"
         return self._predicate(node)
 
     def _predicate(self, node: s.Expression) -> str:
@@ -84,6 +139,8 @@ class _Formatter:
     def _literal(self, node: s.Literal) -> str:
         if node.kind == "string":
             return "'" + node.value.replace("'", "''") + "'"
+        if node.kind == "binary":
+            return f"X'{node.value.upper()}'"
         if node.kind == "decimal":
             return f"DECIMAL '{node.value}'"
         if node.kind in {"double", "null"}:
@@ -97,11 +154,18 @@ class _Formatter:
         """Give a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
-        return node.name if node.operator_span is not None else self.text[node.span.start :].split("(", 1)[0].strip()
+        written = self.text[node.span.start :].split("(", 1)[0].strip()
+        if node.name == "normalize":
+            return f'"{node.name}"'
+        # POSITION (a IN b) is a call of another name.
+        return written if written.lower().split(".")[-1].strip('" ') == node.name else node.name
 
     def _call(self, node: s.Call) -> str:
         if node.name == "grouping":
             return f"GROUPING ({self._listed(node.arguments)})"
+        if node.name in _TRIMS and self.text[node.span.start :].split("(", 1)[0].strip().lower() == "trim":
+            value, *letters = map(self.write, node.arguments)
+            return f"trim({' '.join([_TRIMS[node.name], *letters, 'FROM', value])})"
         given = "*" if node.star else f"{'DISTINCT ' if node.distinct else ''}{self._listed(node.arguments)}"
         written = f"{self._called(node)}({given}{self._ordered(' ', node.order_by)})"
         if node.filter is not None:

@@ -245,7 +245,8 @@ class CreateTable(Statement):
     Args:
         columns: the columns written, and the tables whose columns they are to be; of CREATE TABLE AS only names may stand there, so
             their types come from the query.
-        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
+        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...]; in place of what is
+            no constant stands the error that says so.
         query: the query of CREATE TABLE AS, else None.
         with_data: False for WITH NO DATA.
         property_spans: where the name of each property stands.
@@ -450,7 +451,7 @@ class DropDefault:
 
 @dataclass(frozen=True)
 class SetProperties:
-    """``SET PROPERTIES name = value, ...``: values by name, None for DEFAULT, and where each name stands."""
+    """``SET PROPERTIES name = value, ...``: values by name as in `CreateTable`, None for DEFAULT, and where each name stands."""
 
     properties: Mapping[str, Any]
     spans: Mapping[str, Span]
@@ -512,11 +513,12 @@ class Truncate(Statement):
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] AS query``.
+    """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] [SECURITY DEFINER | INVOKER] AS query``.
 
     Args:
         query_span: where the query stands: its text is what is stored.
         comment: the comment on the view.
+        invoker: ``SECURITY INVOKER``.
     """
 
     name: TableName
@@ -524,6 +526,7 @@ class CreateView(Statement):
     query_span: Span
     replace: bool
     comment: str | None = None
+    invoker: bool = False
 
 
 @dataclass(frozen=True)
@@ -544,10 +547,19 @@ class RenameView(Statement):
 
 @dataclass(frozen=True)
 class CreateSchema(Statement):
-    """``CREATE SCHEMA [IF NOT EXISTS] name``."""
+    """``CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION principal] [WITH (properties)]``.
+
+    Args:
+        name: the schema.
+        if_not_exists: ``IF NOT EXISTS``.
+        role: who is to own it, if that is a role.
+        property_spans: where the name of each property stands.
+    """
 
     name: TableName
     if_not_exists: bool
+    role: Identifier | None = None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -557,6 +569,84 @@ class DropSchema(Statement):
     name: TableName
     if_exists: bool
     cascade: bool
+
+
+@dataclass(frozen=True)
+class RoleStatement(Statement):
+    """``CREATE ROLE``, ``DROP ROLE``, ``SET ROLE``, ``GRANT`` and ``REVOKE`` of roles, ``SHOW [CURRENT] ROLES``, ``SHOW ROLE GRANTS``.
+
+    Args:
+        kind: its words.
+        role: the role, or the first of them; None for ALL and NONE, and of SHOW.
+        catalog: the catalog whose roles are meant; None for those of all.
+        if_exists: ``IF EXISTS``.
+    """
+
+    kind: str
+    role: Identifier | None
+    catalog: Identifier | None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class PrivilegeStatement(Statement):
+    """``GRANT``, ``REVOKE`` and ``DENY`` of privileges, ``SHOW GRANTS``.
+
+    Args:
+        kind: its words.
+        privileges: the privileges; none for ALL PRIVILEGES, and of SHOW.
+        about: ``TABLE`` or ``SCHEMA``, or another word for a kind of thing.
+        name: what they are about; None for everything.
+    """
+
+    kind: str
+    privileges: tuple[Identifier, ...]
+    about: str
+    name: TableName | None
+
+
+@dataclass(frozen=True)
+class SetAuthorization(Statement):
+    """``ALTER TABLE | VIEW | SCHEMA name SET AUTHORIZATION principal``; ``role`` is who is to own it, if that is a role."""
+
+    about: str
+    name: TableName
+    role: Identifier | None
+
+
+@dataclass(frozen=True)
+class MaterializedView(Statement):
+    """``CREATE``, ``DROP``, ``ALTER``, ``REFRESH`` and ``SHOW CREATE MATERIALIZED VIEW``.
+
+    Args:
+        kind: the words before MATERIALIZED.
+        name: the view.
+        query: the query of CREATE.
+        property_spans: where the name of each property stands.
+        if_exists: ``IF EXISTS``.
+    """
+
+    kind: str
+    name: TableName
+    query: Query | None = None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AnalyzeTable(Statement):
+    """``ANALYZE name [WITH (properties)]``: where the name of each property stands."""
+
+    name: TableName
+    property_spans: Mapping[str, Span]
+
+
+@dataclass(frozen=True)
+class RenameSchema(Statement):
+    """``ALTER SCHEMA name RENAME TO name``."""
+
+    name: TableName
+    to: Identifier
 
 
 @dataclass(frozen=True)

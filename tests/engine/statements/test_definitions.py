@@ -90,7 +90,9 @@ def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
     assert circle == ("VIEW_IS_RECURSIVE", "Statement would create a recursive view", 1, 43)
     assert "Statement would create a recursive view" in error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM w")[1]
     engine.run("CREATE OR REPLACE VIEW v AS SELECT sku, qty FROM stock")
-    assert str(engine.run("SHOW CREATE VIEW v")) == "CREATE VIEW memory.default.v AS\nSELECT sku, qty FROM stock"
+    assert str(engine.run("SHOW CREATE VIEW v")) == (
+        "CREATE VIEW memory.default.v SECURITY DEFINER AS\nSELECT\n  sku\n, qty\nFROM\n  stock"
+    )
 
 
 def test_one_name_is_a_table_or_a_view(engine):
@@ -246,7 +248,7 @@ def test_schemas_are_made_filled_and_dropped(engine):
 def test_show_lists_what_there_is(engine):
     engine.run("CREATE SCHEMA my_schema")
     engine.run("CREATE VIEW few AS SELECT * FROM stock WHERE qty < 5")
-    assert listed(engine, "SHOW CATALOGS") == [("memory",)]
+    assert listed(engine, "SHOW CATALOGS") == [("memory",), ("system",)]
     assert listed(engine, "SHOW SCHEMAS") == [("default",), ("information_schema",), ("my_schema",)]
     assert listed(engine, r"SHOW SCHEMAS FROM memory LIKE 'my\_%' ESCAPE '\'") == [("my_schema",)]
     assert listed(engine, "SHOW TABLES") == [("few",), ("stock",)]
@@ -346,7 +348,7 @@ def test_a_schema_may_have_a_dot_in_its_name(engine):
     assert (result.trace.rows_after, result.trace.unread, result.balance.holds) == (2, "", True)
     assert result.verification.state == "agrees"
     engine.run('CREATE VIEW "a.b".v AS SELECT id FROM "a.b".t')
-    assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith('CREATE VIEW memory."a.b".v AS')
+    assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith('CREATE VIEW memory."a.b".v SECURITY DEFINER AS')
     engine.run('TRUNCATE TABLE "a.b".t')
     engine.run('DROP VIEW "a.b".v')
     assert listed(engine, 'SHOW TABLES FROM "a.b"') == [("t",)]

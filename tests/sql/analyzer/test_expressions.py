@@ -4,7 +4,7 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
-from tests.sql.support import meaning, place, refusal, unmarked
+from tests.sql.support import meaning, place, refusal, told, unmarked
 
 
 def _type(value: str, relation: str = "numbers") -> str:
@@ -196,3 +196,19 @@ def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_r
     with pytest.raises(RowMergeError) as raised:
         meaning(statement)
     assert (raised.value.code, raised.value.column) == (code, column)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("greatest(DISTINCT i, 1)", "FUNCTION_NOT_AGGREGATE: line 1:8: DISTINCT is not supported for non-aggregation functions"),
+        ("least(i, 1) FILTER (WHERE b)", "FUNCTION_NOT_AGGREGATE: line 1:8: Filter is only valid for aggregation functions"),
+        ("concat(s, 'x') OVER ()", "FUNCTION_NOT_WINDOW: line 1:1: Not a window function: concat"),
+        ("row_number(nosuch)", "COLUMN_NOT_FOUND: line 1:19: Column 'nosuch' cannot be resolved"),
+        ("row_number()", "MISSING_OVER: line 1:8: Window function system.builtin.row_number requires an OVER clause"),
+        ("max(sum(i))", "NESTED_AGGREGATION: line 1:8: Cannot nest aggregations inside aggregation 'max': [sum(i)]"),
+        ("max_by(sum(i), nosuch)", "COLUMN_NOT_FOUND: line 1:23: Column 'nosuch' cannot be resolved"),
+    ],
+)
+def test_types_and_names_within_a_call_are_told_before_what_kind_of_function_it_is(call: str, error: str) -> None:
+    assert told(refusal(f"SELECT {call} FROM numbers")) == error
