@@ -269,7 +269,7 @@ class Engine:
 
         >>> from rowmerge_nb import Engine
         >>> Engine().procedures()
-        []
+        [('system', 'catalog')]
         """
         named = tuple(part.lower() for part in _parts(parts))
         return self._look(lambda tables: list(tables.procedures_below(named)))

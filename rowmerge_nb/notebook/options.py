@@ -171,7 +171,20 @@ _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 FIRST_WORDS: Final = (
     *("merge", "select", "with", "values", "table", "insert", "update", "delete", "explain", "set", "show", "desc", "describe"),
     *("create", "drop", "alter", "truncate", "comment", "call", "use"),
-    *("prepare", "execute", "deallocate", "analyze", "grant", "refresh", "reset", "start", "commit", "rollback"),
+    *(
+        "prepare",
+        "execute",
+        "deallocate",
+        "analyze",
+        "grant",
+        "revoke",
+        "deny",
+        "refresh",
+        "reset",
+        "start",
+        "commit",
+        "rollback",
+    ),
 )
 """The words with which a statement begins, as the parser has them, whose loading a first cell does not wait for."""
 STATEMENT: Final = re.compile(rf"(?i)(?:{'|'.join(FIRST_WORDS)})\b")

@@ -258,7 +258,10 @@ class _Alterations:
 
     def _refuse(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
         """Refuse something about a field; Trino's errors point at the whole statement, or nowhere."""
-        self._context.error(code, message, self._context.statement_span() if placed else None)
+        hint = (
+            "Choose another name." if code == "COLUMN_ALREADY_EXISTS" else "DESCRIBE shows the columns, and the fields of rows."
+        )
+        self._context.error(code, message, self._context.statement_span() if placed else None, hint)
 
     def _whole(self, name: st.Identifier) -> ColumnMetadata:
         """Give the column that fields are of."""

@@ -42,7 +42,8 @@ def table_execute(context: Context, statement: st.AlterTable, action: st.TableEx
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
     if target.handle is None:
-        hint = target.remedy if target.dataframe is not None and len(target.name) == 1 else None
+        shadowed = target.dataframe is not None and len(target.name) == 1
+        hint = target.remedy if shadowed else "Tables of stores that say so have procedures: docs/stores.md names them."
         context.error("NOT_SUPPORTED", "This connector does not support table procedures", None, hint)
     procedure = _procedure(context, target.catalog, action.procedure)
     constraint = _constraint(context, procedure, target, statement, action.where)
