@@ -95,10 +95,6 @@ def read_type(name: s.TypeName) -> Type:
 class DefinitionReader(AccessReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
-    def refuse_statement_of(self, words: str) -> NoReturn:
-        """Refuse a statement that begins with these words, with what to write instead."""
-        self._refuse_statement(f"The statement {words} is not supported by this engine", _INSTEAD.get(words))
-
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 

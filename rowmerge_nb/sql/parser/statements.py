@@ -162,8 +162,6 @@ class StatementReader(DefinitionReader):
             return reader(self)
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
-        if word in _STATEMENTS and self.token.kind is Kind.WORD:
-            self.refuse_statement_of(word)
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 

@@ -156,11 +156,6 @@ def test_a_misspelt_keyword_is_recognised():
     assert _refused("SELEC 1").hint == "Did you mean SELECT?"
 
 
-def test_statements_of_trino_that_are_not_for_this_engine_are_named():
-    error = _refused("SHOW CREATE FUNCTION f")
-    assert (error.code, error.message) == ("NOT_SUPPORTED", "The statement SHOW CREATE FUNCTION is not supported by this engine")
-
-
 @pytest.mark.parametrize(
     ("sql", "hint"),
     [
