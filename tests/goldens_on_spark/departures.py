@@ -42,7 +42,8 @@ and {others} others.
   what no store here has (`column_properties`, `materialized_views` and their like) are empty. Properties of tables are described in this project's words, without default values.
 - **Roles, privileges and owners.** Nobody logs in. SHOW ROLES, SHOW GRANTS and their like list nothing; GRANT, REVOKE, DENY, CREATE ROLE, SET ROLE and SET AUTHORIZATION look at what they name, and fail with the codes and at the places that Trino has
   for stores without access control; AUTHORIZATION of a user in CREATE SCHEMA is read and means nothing. SHOW GRANTS ON SCHEMA looks for a schema, Trino for a table of that name.
-- **Materialized views, ANALYZE, `ALTER TABLE ... EXECUTE`, `ALTER SCHEMA ... RENAME TO`**, fields of rows in ALTER TABLE, CREATE FUNCTION, WITH FUNCTION and WITH SESSION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read.
+- **Materialized views, ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` and fields of rows in ALTER TABLE are of
+  [Iceberg](stores.md#procedures-of-tables) alone; what differs there is on that page.
 - **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
@@ -54,7 +55,7 @@ and {others} others.
 - **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
   statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino.
 - **`WITH SESSION`** checks its properties as SET SESSION does; `time_zone_id` and `max_recursion_depth`, which mean something here, are NOT_SUPPORTED in it: SET SESSION sets them.
-- **Maps** in PARTITION BY, INTERSECT ALL and EXCEPT ALL are told apart as everywhere; Trino ends with an internal error there.
+- **Maps** in PARTITION BY and INTERSECT ALL are told apart as everywhere; Trino ends with an internal error there.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
   or OFFSET, which are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
@@ -69,7 +70,7 @@ and {others} others.
   `IS DISTINCT FROM` and groups take NaN as the key of two maps for the same. What is grouped or told apart has its maps' entries in the order of their keys. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`
   and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
-  `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
+  `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
@@ -86,7 +87,7 @@ and {others} others.
 - **CREATE TABLE AS** keeps lengths and precisions in memory, as in Trino, up to six digits of a second. Elsewhere it makes columns of `varchar`, `timestamp(6)` and `time(6)`, as Trino's Iceberg connector does.
 - **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
-- **Not here**, and NOT_SUPPORTED: maps whose keys hold maps, and subqueries that read a map of the query around them; `normalize` of columns of both sides in the ON of a join, in that of MERGE, in aggregates over windows and in comparisons with queries, since Spark does not know that it gives the same each time.
+- **Not here**, and NOT_SUPPORTED: maps whose keys hold maps, and subqueries that read a map of the query around them; `normalize` of columns of both sides in the ON of a join, in that of MERGE, and in comparisons with queries, since Spark does not know that it gives the same each time.
 """
 
 _KEPT_INTRODUCTION = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
-from rowmerge_nb.connectors.iceberg.files import file_io, local_path
+from rowmerge_nb.connectors.iceberg.files import file_io, local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     expired_files,
     files_below,
@@ -493,7 +493,7 @@ class Tables:
         return gather_manifests(handle, table.transaction(), asking) if len(manifests) > 1 else None
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, asking: Callable[[], None]) -> None:
-        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had."""
+        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had, in all tables of the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 
@@ -503,10 +503,18 @@ class Tables:
             return
         files = expired_files(table, expired)
         expire(handle, expired, table.transaction(), asking)
-        for file in files:
-            # They are nobody's by now, and nothing may fail any more: what stays is found among the orphans.
-            with suppress(Exception):
-                remove_location(table.io, file)
+        # Nothing may fail any more: what stays is found among the orphans.
+        with suppress(Exception):
+            known = self._known_to_others(handle.name)
+            for file in files:
+                if known.isdisjoint(places_of([file])):
+                    with suppress(Exception):
+                        remove_location(table.io, file)
+
+    def _known_to_others(self, name: SchemaTableName) -> set[str]:
+        """Give the places of all files that another table's metadata speaks of: the same files may be registered under two names."""
+        others = filter(None, (self.load(other) for other in self.names() if other != name))
+        return set[str]().union(*map(known_files, others))
 
     def drop_statistics(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> None:
         """Take a table's statistics files out."""

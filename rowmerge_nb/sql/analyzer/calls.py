@@ -398,9 +398,6 @@ class CallAnalyzer:
             shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
             said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
             self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
-        if over_groups:
-            for value in (*values, *(key.value for key in order_by)):
-                self.check_reflected(value, node, f"the aggregate {node.name} over a window")
         if node.distinct:
             # Instants are equal whatever zones they carry.
             values = [self.coerce(value, instant(value.type)) for value in values]

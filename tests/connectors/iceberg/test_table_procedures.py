@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,18 @@ def test_expired_snapshots_go_with_the_files_that_only_they_had(lake: Engine, tm
     assert len(rows(lake, 'SELECT snapshot_id FROM "t$snapshots"')) == 1
     assert (rows(lake, "SELECT * FROM t"), len(files_of(tmp_path, ".parquet"))) == ([(1,), (2,)], 1)
     assert len(files_of(tmp_path, ".avro")) == 4  # the list, what was added, and what was taken out of two
+
+
+def test_files_that_another_table_knows_stay_when_snapshots_expire(lake: Engine, tmp_path: Path) -> None:
+    lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1, 2")
+    [(newest,)] = rows(lake, 'SELECT max_by(file, timestamp) FROM "t$metadata_log_entries"')
+    with closing(IcebergConnector(tmp_path)) as store:
+        store.register_table("default", "twin", newest)
+    lake.run_script("""DELETE FROM t WHERE id = 1; ALTER TABLE t EXECUTE optimize;
+        ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')""")
+    assert rows(lake, "SELECT * FROM t") == [(2,)]
+    assert rows(lake, "SELECT * FROM twin") == [(1,), (2,)]
+
 
 
 def test_a_table_goes_back_to_what_it_was_by_either_statement(lake: Engine) -> None:
