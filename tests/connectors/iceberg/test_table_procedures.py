@@ -133,7 +133,6 @@ def test_files_that_another_table_knows_stay_when_snapshots_expire(lake: Engine,
     assert rows(lake, "SELECT * FROM twin") == [(1,), (2,)]
 
 
-
 def test_a_table_goes_back_to_what_it_was_by_either_statement(lake: Engine) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1")
     [(first,)] = rows(lake, 'SELECT snapshot_id FROM "t$snapshots" ORDER BY committed_at DESC LIMIT 1')
