@@ -65,7 +65,8 @@ and {others} others.
   be cast to its type (`CAST(JSON '["x"]' AS array(bigint))`) is named without the whole value around it, which Trino adds.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX outside of brackets (NOT_SUPPORTED), and are read
   as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
-  `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
+  Numbers in hexadecimal
+  (`CAST('0x1p3' AS double)`, which Java reads) are refused. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
   `IS DISTINCT FROM` and groups take NaN as the key of two maps for the same. What is grouped or told apart has its maps' entries in the order of their keys. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`

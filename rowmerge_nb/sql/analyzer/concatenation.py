@@ -48,6 +48,9 @@ def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.T
         # NULL beside an element is an array.
         return e.Constant(Type("array", (kind,)), None)
     if arrays:
+        # An array of NULLs may be one of such elements, or one such element.
+        if len(values) == len(arrays) == 2 and sum(kind.parameters == (UNKNOWN,) for kind in arrays) == 1:
+            analyzer.ambiguous(node)
         return _of_arrays(analyzer, node, values)
     if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
         result = _joined(kinds)

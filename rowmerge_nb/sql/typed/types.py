@@ -380,8 +380,11 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
     if kind in (INTERVAL_DAY, INTERVAL_YEAR):
         found = {"+": UNKNOWN, "-": UNKNOWN if first else kind, "*": kind, "/": None if first else kind}
         return found.get(operator)
+    if kind == UNKNOWN:
+        # Only numbers have a remainder, and those of the smallest type go for all.
+        return TINYINT if operator == "%" else UNKNOWN
     if kind.base not in (*_MOMENTS, "time"):
-        return UNKNOWN if kind == UNKNOWN else None
+        return None
     if operator == "+":
         moved = {_moved(kind, interval) for interval in (INTERVAL_DAY, INTERVAL_YEAR)} - {None}
         return moved.pop() if len(moved) == 1 else UNKNOWN
