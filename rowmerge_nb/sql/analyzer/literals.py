@@ -128,6 +128,17 @@ def _uuid(value: str) -> Constant:
     return Constant(UUID, str(found))
 
 
+def _is_rounded_out(kind: str, value: str) -> bool:
+    """Is it so near the end of Python's years that its microseconds are beyond?"""
+    try:
+        _READERS[kind](value)
+    except OverflowError:
+        return True
+    except ValueError:
+        return False
+    return False
+
+
 def far_moment(kind: str, value: str) -> Type | None:
     """Give the type of a DATE or TIMESTAMP literal that Python has no value for; None of all others.
 
@@ -135,7 +146,9 @@ def far_moment(kind: str, value: str) -> Type | None:
     ('date', None, None)
     """
     match = (_FAR_DATE if kind == "date" else _TIMESTAMP).fullmatch(value if kind == "date" else value.rstrip())
-    if kind not in {"date", "timestamp"} or match is None or dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR:
+    if kind not in {"date", "timestamp"} or match is None:
+        return None
+    if dt.MINYEAR <= int(match[1]) <= dt.MAXYEAR and not _is_rounded_out(kind, value):
         return None
     clock, zone = match.groups()[3:] if kind == "timestamp" else (None, None)
     try:
