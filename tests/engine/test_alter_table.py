@@ -139,7 +139,7 @@ def test_a_column_that_may_be_null_no_longer_refuses_it(engine: Engine, store: s
     [
         ("memory", "DROP COLUMN id", "the table property 'primary_key' names it"),
         ("memory", "ADD COLUMN x bigint NOT NULL", "NULL value not allowed for NOT NULL column: x"),
-        ("lake", "ADD COLUMN x bigint NOT NULL", "cannot be NOT NULL"),
+        ("lake", "ADD COLUMN x bigint NOT NULL", "does not support adding not null columns"),
         ("lite", "ADD COLUMN x bigint FIRST", "SQLite does not have a column FIRST in ALTER TABLE"),
         ("lite", "ALTER COLUMN r SET DATA TYPE double", "SQLite does not have another type of a column in ALTER TABLE"),
         ("lite", "DROP COLUMN id", "PRIMARY KEY"),

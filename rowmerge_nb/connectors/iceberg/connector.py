@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
@@ -66,6 +66,7 @@ class IcebergConnector(Connector):
     Raises:
         SetupError: pyiceberg is not installed.
         ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
+        RowMergeError: INVALID_ARGUMENTS, an argument is not of its form.
 
     >>> import tempfile
     >>> connector = IcebergConnector(tempfile.mkdtemp())
@@ -89,6 +90,7 @@ class IcebergConnector(Connector):
             msg = "An Iceberg connector has either a warehouse directory or a catalog"
             hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        checked(min_retention, "min_retention", _is_retention, "a datetime.timedelta that is not negative")
         directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
         self.catalog: Catalog
         if directory is not None:
@@ -360,6 +362,10 @@ class IcebergSplitManager(ConnectorSplitManager):
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, table_handle, constraint)
+
+
+def _is_retention(value: Any) -> bool:
+    return isinstance(value, timedelta) and value >= timedelta(0)
 
 
 def _number(handle: ConnectorTransactionHandle) -> int:

@@ -207,3 +207,10 @@ def test_young_files_are_left_alone_whatever_is_asked_for(spark: Any, tmp_path: 
         "Retention specified (25.00h) is shorter than the minimum retention configured in the system (7.00d)."
     )
     engine.close()
+
+
+@pytest.mark.parametrize("retention", [7, "7d", None, timedelta(days=-1)])
+def test_the_least_retention_is_a_span_of_time(tmp_path: Path, retention: Any) -> None:
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: min_retention") as caught:
+        IcebergConnector(tmp_path, min_retention=retention)
+    assert caught.value.hint == "Give a datetime.timedelta that is not negative."
