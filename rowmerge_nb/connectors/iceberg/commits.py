@@ -83,8 +83,7 @@ class Change:
         data: data files to add.
         deletes: position delete files to add, one per data file.
         deleted_from: the data files that these delete rows of, or that are removed.
-        removed: files to take out.
-        rewrites: their rows are in the new ones.
+        removed: files to take out: their rows are in the new ones.
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
@@ -96,7 +95,6 @@ class Change:
     deletes: list[DataFile] = field(default_factory=list)
     deleted_from: set[str] = field(default_factory=set)
     removed: Content = field(default_factory=Content)
-    rewrites: bool = False
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
@@ -105,9 +103,9 @@ class Change:
     @property
     def operation(self) -> Operation:
         """What the snapshot's summary calls it."""
-        if self.rewrites:
+        if self.removed.data:
             return Operation.REPLACE
-        if not (self.deletes or self.removed.data):
+        if not self.deletes:
             return Operation.APPEND
         return Operation.OVERWRITE if self.data else Operation.DELETE
 

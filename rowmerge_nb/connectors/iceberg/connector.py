@@ -142,7 +142,7 @@ class IcebergConnector(Connector):
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
         with suppress(Exception):
-            folders = {path.rsplit("/", 1)[0] for path in transaction.kept | transaction.unused}
+            folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
                 for prefix in transaction.prefixes:
                     forget_writer(table.io, table.data_location, prefix)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
 )
 from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, emptied, live_files, rewritable, rows_of
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
 from rowmerge_nb.connectors.iceberg.statistics import column_statistics
@@ -136,7 +135,6 @@ class IcebergTransaction:
         written: the tables that they write into.
         actions: what the commit does, in order; each gives the snapshot that it makes, or None.
         kept: files that the commit makes part of a table.
-        unused: files that were written, and that it has no use for.
         asked: the catalog may have been asked to commit: files that were written may belong to a table.
     """
 
@@ -146,7 +144,6 @@ class IcebergTransaction:
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], int | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
-    unused: set[str] = field(default_factory=set)
     asked: bool = False
 
     def ask(self) -> None:
@@ -611,7 +608,6 @@ class IcebergMetadata(ConnectorMetadata):
             read=loaded.read,
             deleted_from={entry.data_file.file_path for entry in loaded.removed.data},
             removed=loaded.removed,
-            rewrites=bool(loaded.removed.data),
             scans=tuple(loaded.scans),
             serializable=serializable,
             prefix=loaded.prefix,
@@ -623,20 +619,9 @@ class IcebergMetadata(ConnectorMetadata):
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
         entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
-        fragments_read = [json.loads(fragment) for fragment in fragments]
-        if loaded.read is not None and not any(written["kind"] == "data" for written in fragments_read):
-            # Who only deletes, and all rows of a file, has no use for a file that says so.
-            counts: Counter[str] = Counter()
-            for written in fragments_read:
-                counts[files[written["file"]]] += written["rows"]
-            change.removed = emptied(loaded.table, handle, loaded.read, counts) if counts else change.removed
-        gone = {entry.data_file.file_path for entry in change.removed.data}
         told = []
-        for written in fragments_read:
-            if written["kind"] != "data" and files[written["file"]] in gone:
-                change.deleted_from.add(files[written["file"]])
-                transaction.unused.add(written["path"])
-                continue
+        for fragment in fragments:
+            written = json.loads(fragment)
             transaction.kept.add(written["path"])
             kind = "data file" if written["kind"] == "data" else "position delete file"
             name = written["path"].removeprefix(f"{handle.location.rstrip('/')}/")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["Content", "content_of", "emptied", "live_files", "may_delete_from", "rewritable", "rows_of", "splits_of"]
+__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rewritable", "rows_of", "splits_of"]
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -289,29 +289,6 @@ def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chose
     useless = set[str]().union(*(deleting[path] for path in gone))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in gone))
     return Content(data, [entry for entry in content.deletes if entry.data_file.file_path in useless])
-
-
-def emptied(table: Table, handle: IcebergTableHandle, content: Content, deleted: Mapping[str, int]) -> Content:
-    """Give the data files of which no row is left, and the delete files that are of no use without them.
-
-    Args:
-        table: the table.
-        handle: the table, as the statement sees it.
-        content: its files.
-        deleted: of data files the number of rows that a statement deletes, which are not deleted yet.
-    """
-    index = DeleteIndex(table, handle, content.deletes)
-    known = {entry.data_file.file_path: entry for entry in content.deletes}
-    found = Content()
-    for entry in content.data:
-        file, before = entry.data_file, index.of(entry)
-        # Other delete files do not tell how many rows of this one they delete.
-        if file.file_path in deleted and all(one.kind == "position" and one.whole for one in before):
-            rows = sum(known[one.path].data_file.record_count for one in before) + deleted[file.file_path]
-            if rows == file.record_count:
-                found.data.append(entry)
-                found.deletes += [known[one.path] for one in before]
-    return found
 
 
 # -- splits -----------------------------------------------------------------------------------------------------------

@@ -131,12 +131,12 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     insert(store, rows(1, 2, p="x"))
     with table(store).update_spec() as update:
         update.remove_field("p").add_field("id", BucketTransform(2), "b")
-    insert(store, rows(3, 4, 6, 7, 8, 9, p="x"))
+    insert(store, rows(3, 4, p="x"))
     with table(store).update_spec() as update:
         update.remove_field("b")
-    insert(store, rows(5, 10, p="y"))
+    insert(store, rows(5, p="y"))
     delete(store, 1, 3, 5)
-    assert contents(store) == by_pyiceberg(store) == [(10, "a", "y"), *((id_, "a", "x") for id_ in (2, 4, 6, 7, 8, 9))]
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (4, "a", "x")]
     deletes = [
         entry.data_file.spec_id
         for entry in planning.content_of(table(store), table(store).current_snapshot().snapshot_id).deletes
@@ -147,9 +147,9 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     # A partition field whose column is gone.
     with table(store).update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("p")
-    assert contents(store) == [(id_, "a") for id_ in (10, 2, 4, 6, 7, 8, 9)]
+    assert contents(store) == [(2, "a"), (4, "a")]
     delete(store, 2)
-    assert contents(store) == by_pyiceberg(store) == [(id_, "a") for id_ in (10, 4, 6, 7, 8, 9)]
+    assert contents(store) == by_pyiceberg(store) == [(4, "a")]
     statement = Statement(store)
     statement.metadata.truncate_table(statement.session, statement.handle)
     statement.commit()
