@@ -53,7 +53,8 @@ and {others} others.
 - **`WITH RECURSIVE`** takes ten steps at most, or as many as `SET SESSION max_recursion_depth = 20` says. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
-  statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino.
+  statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino. A call is replaced by what it
+  computes, up to 1,000 parts: an argument that the function does not need is not computed, and does not fail, as it does in Trino.
 - **`WITH SESSION`** checks its properties as SET SESSION does; `time_zone_id` and `max_recursion_depth`, which mean something here, are NOT_SUPPORTED in it: SET SESSION sets them.
 - **Maps** in PARTITION BY and INTERSECT ALL are told apart as everywhere; Trino ends with an internal error there.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation

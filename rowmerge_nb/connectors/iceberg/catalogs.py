@@ -494,7 +494,7 @@ class Tables:
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, asking: Callable[[], None]) -> None:
         """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had, in all tables of the catalog."""
-        from rowmerge_nb.connectors.iceberg.commits import expire
+        from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 
         table = self._changed(handle)
@@ -502,7 +502,11 @@ class Tables:
         if not expired:
             return
         files = expired_files(table, expired)
-        expire(handle, expired, table.transaction(), asking)
+        # To look for the files takes a while, in which somebody may have named a snapshot.
+        latest = self._changed(handle)
+        if latest.metadata.refs != table.metadata.refs:
+            conflict(handle.name, "its branches or tags were changed")
+        expire(handle, expired, latest.transaction(), asking)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
             known = self._known_to_others(handle.name)

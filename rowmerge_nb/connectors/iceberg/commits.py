@@ -25,6 +25,7 @@ from pyiceberg.manifest import (
     write_manifest,
 )
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table.update import AssertRefSnapshotId
 from pyiceberg.table.update.snapshot import (
     ExpireSnapshots,
     ManageSnapshots,
@@ -624,9 +625,15 @@ def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, askin
 
 
 def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, asking: Callable[[], None]) -> None:
-    """Commit a table without some snapshots; arguments and errors as of `commit`."""
-    ExpireSnapshots(transaction).by_ids(list(expired)).commit()
+    """Commit a table without some snapshots; arguments and errors as of `commit`.
+
+    The catalog is asked to look that branches and tags point at what they did: who has gone back to one of these snapshots meanwhile keeps it.
+    """
     gone = set(expired)
+    refs = transaction.table_metadata.refs.items()
+    same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
+    transaction._apply((), same)  # noqa: SLF001
+    ExpireSnapshots(transaction).by_ids(list(expired)).commit()
     _commit(handle, transaction, None, asking, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
 
 

@@ -19,6 +19,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     folders_without_table,
     forget_writer,
     known_files,
+    listing_of,
     orphans_of,
     remove_attempts,
     remove_folder,
@@ -250,7 +251,8 @@ class IcebergConnector(Connector):
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
 
         In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them. Tables outside the
-        warehouse may be another catalog's too: of their files only those of this connector's statements and of dead processes are.
+        warehouse may be another catalog's too, and folders outside of a table's own anybody's: of the files there only those of this
+        connector's statements and of dead processes are.
 
         Args:
             age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
@@ -265,11 +267,16 @@ class IcebergConnector(Connector):
         if table is None:
             return
         running, ended = self._prefixes()
-        known = set[str]().union(*map(known_files, filter(None, map(self._tables.load, self._tables.names()))))
+        listing = listing_of(table)
+        known = self._known_files()
         oldest = datetime.now(UTC) - age
-        for orphan in list(orphans_of(table, known, running, ended, age)):
+        for orphan in list(orphans_of(listing, known, running, ended, lambda folder: self._age(table, folder, age))):
             if orphan.modified is not None and orphan.modified < oldest.timestamp():
                 remove_location(table.io, orphan.name)
+
+    def _known_files(self) -> set[str]:
+        """Give the places of all files of all tables."""
+        return set[str]().union(*map(known_files, filter(None, map(self._tables.load, self._tables.names()))))
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
@@ -309,18 +316,26 @@ class IcebergConnector(Connector):
         running, ended = self._prefixes()
         found: list[tuple[Orphan, Table | None]] = []
         tables = list(filter(None, map(self._tables.load, self._tables.names())))
-        known = set[str]().union(*map(known_files, tables))
-        for table in tables:
-            found += [(orphan, table) for orphan in orphans_of(table, known, running, ended, self._age(table, age))]
+        listings = [listing_of(table) for table in tables]
+        known = self._known_files()
+        for table, listing in zip(tables, listings, strict=True):
+            ages = {folder: self._age(table, folder, age) for folder in listing.files}
+            found += [(orphan, table) for orphan in orphans_of(listing, known, running, ended, ages.__getitem__)]
             locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)
 
-    def _age(self, table: Table, age: timedelta) -> timedelta | None:
-        """Give the age of which a table's files of unknown origin are nobody's; None outside the warehouse, where they are not the catalog's."""
-        path = local_path(table.location())
+    def _age(self, table: Table, folder: str, age: timedelta) -> timedelta | None:
+        """Give the age at which files of unknown origin in a folder of a table's are nobody's; None where they may be somebody else's.
+
+        That is so outside of the table's own folder, where others may keep whatever they like, and outside of the warehouse, of which another
+        catalog may know.
+        """
+        if not f"{folder}/".startswith(f"{table.location().rstrip('/')}/"):
+            return None
+        path = local_path(folder)
         if self._directory is None or (path is not None and Path(path).resolve().is_relative_to(self._directory.resolve())):
             return age
         return None

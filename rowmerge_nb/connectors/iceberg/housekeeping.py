@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyiceberg.table import Table
@@ -28,6 +29,7 @@ __all__ = [
     "forget_writer",
     "has_files",
     "known_files",
+    "listing_of",
     "note_writer",
     "orphans_of",
     "remove_attempts",
@@ -125,54 +127,80 @@ def _note(data_location: str, prefix: str) -> str:
     return f"{data_location}/{prefix}{_WRITER}"
 
 
+@dataclass(frozen=True)
+class Listing:
+    """What lies in the folders of a table's files.
+
+    Args:
+        table: the table.
+        files: of each folder the files below it, each as a location and with what is known of it.
+        notes: of each statement that has noted itself there what its note says, None where it was gone before it could be read, and
+            how long the note has been there.
+        at: when they were looked at.
+    """
+
+    table: Table
+    files: Mapping[str, Sequence[tuple[str, fs.FileInfo]]]
+    notes: Mapping[str, tuple[str | None, timedelta]]
+    at: datetime
+
+
+def listing_of(table: Table) -> Listing:
+    """List the files of a table's folders. Whoever asks later which of them tables know misses none that was committed meanwhile."""
+    io: Any = table.io
+    location = table.location().rstrip("/")
+    folders = {table.properties.get(f"write.{kind}.path", f"{location}/{kind}").rstrip("/") for kind in ("data", "metadata")}
+    files = {folder: list(_listed(io, folder)) for folder in sorted(folders)}
+    now = datetime.now(UTC)
+    notes = [(path, info) for found in files.values() for path, info in found if info.base_name.endswith(_WRITER)]
+    read = {info.base_name.removesuffix(_WRITER): (_read(io, path), _since(info, now)) for path, info in notes}
+    return Listing(table, files, read, now)
+
+
 def orphans_of(
-    table: Table, known: Collection[str], running: Collection[str], ended: Collection[str], age: timedelta | None
+    listing: Listing,
+    known: Collection[str],
+    running: Collection[str],
+    ended: Collection[str],
+    age_in: Callable[[str], timedelta | None],
 ) -> Iterator[Orphan]:
     """Give the files below a table's folders that no table knows.
 
     Args:
-        table: the table.
-        known: the places of all files of all tables of its catalog: another one may have files in its folders.
+        listing: what lies there.
+        known: the places of all files of all tables of its catalog, as they were after that: another one may have files in its folders.
         running: how names of files begin that are being written now; they are never among them, nor are those of other processes of this
             machine that are alive.
         ended: how names begin that ended statements wrote; they are, whatever their age, as are those of processes that have died.
-        age: how old files of unknown origin must be; None where they may be another catalog's.
+        age_in: of a folder how old files of unknown origin must be; None where they may be somebody else's.
     """
-    io: Any = table.io
-    folders = _folders(table)
-    found = [(path, info) for folder in sorted(folders) for path, info in _listed(io, folder)]
-    now = datetime.now(UTC)
-    notes = [(path, info) for path, info in found if info.base_name.endswith(_WRITER)]
-    read = {info.base_name.removesuffix(_WRITER): (_read(io, path), _since(info, now)) for path, info in notes}
-    processes = {prefix: process or "" for prefix, (process, _) in read.items() if prefix not in running}
+    io: Any = listing.table.io
+    processes = {prefix: process or "" for prefix, (process, _) in listing.notes.items() if prefix not in running}
     # A note that is still empty after a while has lost its writer; of one that is gone the statement has ended.
     dead = {
-        prefix for prefix in processes if has_died(processes[prefix]) or (read[prefix][0] == "" and read[prefix][1] > _COMMITTING)
+        prefix
+        for prefix in processes
+        if has_died(processes[prefix]) or (listing.notes[prefix][0] == "" and listing.notes[prefix][1] > _COMMITTING)
     }
     untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
     listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
-    for (path, info), place in zip(found, places_of(path for path, _ in found), strict=True):
-        name = info.base_name
-        if place in known or name == "version-hint.text":
-            continue
-        since = _since(info, now)
-        # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
-        by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
-        if by is None and since > _COMMITTING and age is not None:
-            yield Orphan(path, info.size, _modified(info))
-        elif by is None or by.startswith(untouched):
-            continue
-        elif by.startswith(listed) or (age is not None and since > age):
-            written = _PREFIX.fullmatch(by)
-            process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
-            yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
-
-
-def _folders(table: Table) -> set[str]:
-    """Give the folders of a table's files, as locations."""
-    location = table.location().rstrip("/")
-    kinds = ("data", "metadata")
-    return {table.properties.get(f"write.{kind}.path", f"{location}/{kind}").rstrip("/") for kind in kinds}
+    for folder, found in listing.files.items():
+        age = age_in(folder)
+        for (path, info), place in zip(found, places_of(path for path, _ in found), strict=True):
+            name = info.base_name
+            if place in known or name == "version-hint.text":
+                continue
+            since = _since(info, listing.at)
+            # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
+            by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
+            if by is None and since > _COMMITTING and age is not None:
+                yield Orphan(path, info.size, _modified(info))
+            elif by is None or by.startswith(untouched):
+                continue
+            elif by.startswith(listed) or (age is not None and since > age):
+                written = _PREFIX.fullmatch(by)
+                process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
+                yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
 
 
 def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:

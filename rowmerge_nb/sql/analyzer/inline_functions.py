@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, Type
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InlineFunction", "call_inline", "define_functions"]
 
+_MOST_PARTS: Final = 1_000
+"""A call becomes what it computes: of functions that call others twice that doubles at each of them."""
 _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
@@ -165,6 +168,9 @@ def _given(context: Context, function: InlineFunction, arguments: tuple[e.Typed,
         said = f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})"
         context.error("TYPE_MISMATCH", said, node.body.error_span)
     value = analyzer.coerce(body, function.returns)
+    if len(list(islice(e.walk(value), _MOST_PARTS + 1))) > _MOST_PARTS:
+        said = f"The function {node.name.text} is not supported by this engine: with the functions that it calls it has more than {_MOST_PARTS:,} parts"
+        context.error("NOT_SUPPORTED", said, node.span, "Compute in subqueries in FROM what is needed more than once.")
     if node.strict and arguments:
         nulls = tuple(e.Apply(BOOLEAN, "is null", (argument,), False) for argument in arguments)
         condition = nulls[0] if len(nulls) == 1 else e.Apply(BOOLEAN, "or", nulls)

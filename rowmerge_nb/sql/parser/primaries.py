@@ -30,7 +30,7 @@ _BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
 """What makes something else of a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
-_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
+_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH"})
 
 
 class PrimaryReader(WindowReader):
@@ -106,7 +106,8 @@ class PrimaryReader(WindowReader):
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
         inner = range(self.index + behind + (not opened), self.index + count)
-        return all(self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for index in inner)
+        behind_inner = (self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner)
+        return all(following.kind is Kind.END or following.word in _AFTER_QUERY for following in behind_inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb.connectors.iceberg import catalogs, commits
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 
 pytestmark = pytest.mark.spark
@@ -214,3 +216,53 @@ def test_the_least_retention_is_a_span_of_time(tmp_path: Path, retention: Any) -
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: min_retention") as caught:
         IcebergConnector(tmp_path, min_retention=retention)
     assert caught.value.hint == "Give a datetime.timedelta that is not negative."
+
+
+def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(lake: Engine, tmp_path: Path) -> None:
+    elsewhere = tmp_path.parent / "elsewhere"
+    lake.run(f"CREATE TABLE o (id integer) WITH (object_store_layout_enabled = true, data_location = '{elsewhere}')")
+    lake.run("INSERT INTO o VALUES 1")
+    theirs = [elsewhere / "letter.txt", elsewhere / "below" / "theirs.parquet"]
+    for file in theirs:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("theirs")
+        os.utime(file, (0, 0))
+    lake.run("ALTER TABLE o EXECUTE remove_orphan_files(retention_threshold => '0s')")
+    assert all(file.exists() for file in theirs)
+    with closing(IcebergConnector(tmp_path)) as store:
+        assert store.orphans(timedelta(0)) == []
+    assert rows(lake, "SELECT * FROM o") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("when", "how"), [("expired_files", "a tag"), ("expired_files", "a rollback"), ("_commit", "a rollback")]
+)
+def test_a_snapshot_that_somebody_names_meanwhile_does_not_expire(
+    lake: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, how: str
+) -> None:
+    lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
+    module = catalogs if when == "expired_files" else commits
+    former, whole = 0, getattr(module, when)
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(module, when, whole)
+        with closing(IcebergConnector(tmp_path)) as store:
+            table = store.catalog.load_table("default.t")
+            nonlocal former
+            former = table.history()[1].snapshot_id
+            change = table.manage_snapshots()
+            (change.create_tag(former, "kept") if how == "a tag" else change.set_current_snapshot(former)).commit()
+        return whole(*given)
+
+    monkeypatch.setattr(module, when, meanwhile)
+    error = refused(lake, "ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')")
+    assert error.code == "TRANSACTION_CONFLICT"
+    assert rows(lake, f"SELECT * FROM t FOR VERSION AS OF {former}") == [(1,)]
+
+
+def test_rows_are_sorted_by_a_uuid(lake: Engine) -> None:
+    lake.run("CREATE TABLE s (u uuid, i integer) WITH (sorted_by = ARRAY['u DESC'])")
+    lake.run(
+        "INSERT INTO s VALUES (UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59', 1), (NULL, 3), (UUID 'f2151fd2-7586-11e9-8f9e-2a86e4085a59', 2)"
+    )
+    assert lake.table("s")["i"].to_pylist() == [2, 1, 3]
