@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +50,18 @@ class Lab:
     def wait_for_kernel(self) -> None:
         """Wait until a page is connected to a kernel that has nothing to do."""
         end = time.monotonic() + PATIENCE
-        while not any(kernel["connections"] and kernel["execution_state"] == "idle" for kernel in self.ask("api/kernels")):
+        while not any(kernel["connections"] and kernel["execution_state"] == "idle" for kernel in self._kernels()):
             assert time.monotonic() < end, "no kernel has started"
             time.sleep(0.2)
+
+    def _kernels(self) -> Any:
+        """Give what the server says of its kernels; of one that is just being started it fails to say anything."""
+        try:
+            return self.ask("api/kernels")
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            return ()
 
     def stop_kernels(self) -> None:
         """End all kernels, as if the server had been started anew."""
