@@ -39,7 +39,7 @@ and {others} others.
   or not. What is wrong with a constraint has a place here, that of the table.
 - **Schemas** have no properties. The tables of `information_schema` that tell of roles and privileges are empty; Trino's Iceberg connector refuses to read some of them.
 - **The catalog `system`** has Trino's schemas `jdbc` and `metadata`, and of `runtime` the table `nodes`, with one row. What tells of the queries, tasks and transactions of a cluster is not there, and tables about
-  what no store here has (`column_properties`, `materialized_views` and their like) are empty. Properties of tables are described in this project's words, without default values.
+  what no store here has (`column_properties`, `materialized_views` and their like) are empty. Properties of tables are described in this project's words, without types and default values.
 - **Roles, privileges and owners.** Nobody logs in. SHOW ROLES, SHOW GRANTS and their like list nothing; GRANT, REVOKE, DENY, CREATE ROLE, SET ROLE and SET AUTHORIZATION look at what they name, and fail with the codes and at the places that Trino has
   for stores without access control; AUTHORIZATION of a user in CREATE SCHEMA is read and means nothing. SHOW GRANTS ON SCHEMA looks for a schema, Trino for a table of that name.
 - **Materialized views, ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` and fields of rows in ALTER TABLE are of

@@ -13,11 +13,12 @@ from rowmerge_nb.connectors.iceberg.definitions import (
     ISOLATION,
     PROPERTIES,
     RETRIES,
+    property_text,
     transforms_of,
     written_transform,
 )
 from rowmerge_nb.connectors.iceberg.replacing import order_updates
-from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys
+from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, sort_fields
 from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import ConnectorError, error_text
@@ -200,7 +201,7 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
         own, value = PROPERTIES[name], properties[name]
         value = RETRIES if value is None and name == "max_commit_retry" else value
         if value is not None:
-            transaction.set_properties({own: str(value).lower() if isinstance(value, bool) else str(value)})
+            transaction.set_properties({own: property_text(value)})
         elif own in transaction.table_metadata.properties:
             transaction.remove_properties(own)
     if "sorted_by" in properties:
@@ -239,8 +240,7 @@ def _refuse_sorted(name: str, transaction: Transaction) -> None:
     """Refuse to drop a column by which rows are sorted."""
     metadata = transaction.table_metadata
     number = metadata.schema().find_field(name).field_id
-    order = next((one for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), None)
-    for part in () if order is None else order.fields:
+    for part in sort_fields(metadata):
         if part.source_id == number:
             way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
             msg = f"Failed to drop column: Cannot find source column for sort field: {way}"

@@ -509,16 +509,16 @@ class Tables:
         expire(handle, expired, latest.transaction(), asking)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
-            known = self._known_to_others(handle.name)
+            known = self.known_files(but=handle.name)
             for file in files:
                 if known.isdisjoint(places_of([file])):
                     with suppress(Exception):
                         remove_location(table.io, file)
 
-    def _known_to_others(self, name: SchemaTableName) -> set[str]:
-        """Give the places of all files that another table's metadata speaks of: the same files may be registered under two names."""
-        others = filter(None, (self.load(other) for other in self.names() if other != name))
-        return set[str]().union(*map(known_files, others))
+    def known_files(self, *, but: SchemaTableName | None = None) -> set[str]:
+        """Give the places of all files that tables' metadata speak of, but for one table: the same files may be registered under two names."""
+        tables = filter(None, (self.load(name) for name in self.names() if name != but))
+        return set[str]().union(*map(known_files, tables))
 
     def drop_statistics(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> None:
         """Take a table's statistics files out."""

@@ -39,6 +39,7 @@ from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_colu
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
@@ -563,8 +564,7 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     """Give all of a table that ALTER TABLE and COMMENT change."""
     set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
-    order = next((one.fields for one in metadata.sort_orders if one.order_id == metadata.default_sort_order_id), ())
-    return metadata.schema(), metadata.spec().fields, metadata.format_version, order, set_here
+    return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:

@@ -18,7 +18,6 @@ from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, ice
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     folders_without_table,
     forget_writer,
-    known_files,
     listing_of,
     orphans_of,
     remove_attempts,
@@ -268,15 +267,11 @@ class IcebergConnector(Connector):
             return
         running, ended = self._prefixes()
         listing = listing_of(table)
-        known = self._known_files()
+        known = self._tables.known_files()
         oldest = datetime.now(UTC) - age
         for orphan in list(orphans_of(listing, known, running, ended, lambda folder: self._age(table, folder, age))):
             if orphan.modified is not None and orphan.modified < oldest.timestamp():
                 remove_location(table.io, orphan.name)
-
-    def _known_files(self) -> set[str]:
-        """Give the places of all files of all tables."""
-        return set[str]().union(*map(known_files, filter(None, map(self._tables.load, self._tables.names()))))
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
@@ -317,7 +312,7 @@ class IcebergConnector(Connector):
         found: list[tuple[Orphan, Table | None]] = []
         tables = list(filter(None, map(self._tables.load, self._tables.names())))
         listings = [listing_of(table) for table in tables]
-        known = self._known_files()
+        known = self._tables.known_files()
         for table, listing in zip(tables, listings, strict=True):
             ages = {folder: self._age(table, folder, age) for folder in listing.files}
             found += [(orphan, table) for orphan in orphans_of(listing, known, running, ended, ages.__getitem__)]

@@ -32,6 +32,7 @@ __all__ = [
     "Definition",
     "check_changes",
     "defined_table",
+    "property_text",
     "shown_properties",
     "transforms_of",
     "written_transform",
@@ -91,7 +92,12 @@ _REFUSED: Final = {
 """Properties of Trino's that are not here, and why."""
 
 
-def _text(value: Any) -> str:
+def property_text(value: Any) -> str:
+    """Write the value of a property as Iceberg's own have it.
+
+    >>> property_text(True), property_text(4)
+    ('true', '4')
+    """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -115,7 +121,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         properties.update(dict.fromkeys(ISOLATION, str(given["isolation_level"]).lower()))
     if metadata.comment is not None:
         properties[COMMENT] = metadata.comment
-    properties.update({PROPERTIES[name]: _text(given[name]) for name in PROPERTIES if name in given})
+    properties.update({PROPERTIES[name]: property_text(given[name]) for name in PROPERTIES if name in given})
     schema = schema_of(metadata.columns)
     order = order_of(parse_keys(listed_names(given, "sorted_by")), schema)
     location = _checked_location(str(given["location"])) if "location" in given else None

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
-    from pyiceberg.table.sorting import SortOrder
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.sorting import SortField, SortOrder
 
     from rowmerge_nb.connectors.iceberg.handles import Field
 
-__all__ = ["SortKey", "keys_of", "order_of", "parse_keys", "shown_keys", "sorted_rows"]
+__all__ = ["SortKey", "keys_of", "order_of", "parse_keys", "shown_keys", "sort_fields", "sorted_rows"]
 
 _KEY: Final = re.compile(
     r'\s*(?:"(?P<quoted>(?:""|[^"])*)"|(?P<plain>[a-z_][a-z0-9_]*))'
@@ -100,12 +101,17 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
     return SortOrder(*fields, order_id=order_id) if fields else UNSORTED_SORT_ORDER
 
 
+def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
+    """Give what a table's rows are sorted by, as Iceberg has it."""
+    return next((order.fields for order in metadata.sort_orders if order.order_id == metadata.default_sort_order_id), ())
+
+
 def shown_keys(table: Table) -> tuple[SortKey, ...]:
     """Give the keys of a table's order; none for an order of what is computed of columns, or of parts of them, which is not followed."""
     from pyiceberg.table.sorting import NullOrder, SortDirection
 
     schema, keys = table.schema(), []
-    for part in table.sort_order().fields:
+    for part in sort_fields(table.metadata):
         name = next((field.name for field in schema.fields if field.field_id == part.source_id), None)
         if name is None or str(part.transform) != "identity":
             return ()

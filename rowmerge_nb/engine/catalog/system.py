@@ -146,7 +146,8 @@ class _Catalogs:
     def table_properties(self) -> Iterator[Row]:
         for name, connector in sorted(self._connectors.items()):
             for key, meaning in sorted(connector.get_table_properties().items()):
-                yield name, key, "", _property_type(str(meaning)), str(meaning)
+                # What type a property has connectors do not say.
+                yield name, key, "", None, str(meaning)
 
     def tables(self) -> Iterator[Row]:
         for catalog in self._all():
@@ -269,8 +270,3 @@ def _described(kind: Type) -> tuple[int, int | None, int | None, int | None, int
         size = _CLOCKS[kind.base] + (digits + 1 if digits else 0)
     radix = 2 if kind.base in {"real", "double"} else 10 if size is not None and number in {-6, 5, 4, -5, 3} else None
     return number, size, digits, radix, octets
-
-
-def _property_type(meaning: str) -> str:
-    """Tell the type of a table's property by what is said of it: lists are written in the form of one."""
-    return "array(varchar)" if "ARRAY[" in meaning else "varchar"

@@ -53,7 +53,7 @@ HERE = "table_schem = 'default'"
                 ("at", 93, "timestamp(6)", 28, 6, None, 1, None, "YES"),
             ],
         ),
-        ("SELECT type FROM system.metadata.table_properties WHERE catalog_name = 'lake' AND property_name = 'partitioning'", [("array(varchar)",)]),
+        ("SELECT default_value, type FROM system.metadata.table_properties WHERE catalog_name = 'lake' AND property_name = 'partitioning'", [("", None)]),
         ("SELECT data_type, \"precision\" FROM system.jdbc.types WHERE type_name = 'bigint'", [(-5, 19)]),
         ("SELECT coordinator, state FROM system.runtime.nodes", [(True, "active")]),
         ("SELECT role_name FROM information_schema.roles", []),
