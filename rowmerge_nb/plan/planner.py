@@ -55,11 +55,12 @@ from rowmerge_nb.spi.page import (
     ROW_ID,
     PageLayout,
 )
+from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.tree.statements import excerpt
-from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.domains import constraint_of, domain_of_column, intersect
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -384,10 +385,23 @@ class _MergePlanner(RowChangePlanner):
     def _target(self, join: JoinType) -> Project:
         # A FULL join keeps the target rows that nothing matches.
         scan = self.scan(None if join is JoinType.FULL else self.analysis.on)
+        if join is not JoinType.FULL and scan.table.checks_reads:
+            scan = replace(scan, constraint=self._with_keys(scan))
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, TRUE, "true")
         return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
+
+    def _with_keys(self, scan: TableScan) -> Constraint:
+        """Add the source's keys to the constraint of the target's scan, where they are constants: what is read is checked at the commit."""
+        domains = dict(scan.constraint.domains)
+        columns = {symbol.name: column for symbol, column in zip(scan.outputs, scan.columns, strict=True)}
+        for target, source in self.analysis.key_columns:
+            column = columns[target]
+            domain = domain_of_column(self.analysis.source.tree, source, column.type)
+            if domain is not None:
+                domains[column.name] = intersect(domains[column.name], domain) if column.name in domains else domain
+        return Constraint(domains)
 
     def _source(self) -> PlanNode:
         source = self.analysis.source

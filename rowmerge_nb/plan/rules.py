@@ -202,16 +202,18 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
     """Drop the target rows that no source row can match before they are numbered and joined.
 
     Only where the source is read twice with the same result, is small enough for its keys to go to every task, and the target is not;
-    and not under a FULL join, to which those rows matter.
+    and not under a FULL join, to which those rows matter. Where the commit checks what was read, a small target is narrowed as well by
+    keys that are at hand.
     """
 
     def prune(node: PlanNode) -> PlanNode:
-        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.type is JoinType.FULL:
+        if not isinstance(node, Join) or not node.equalities or node.type is JoinType.FULL:
             return node
         rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
         if rows is None or rows > settings.key_rows or not _repeatable(node.right):
             return node
-        if target_rows is not None and target_rows <= max(rows, settings.small_rows):
+        is_small = node.replicate_target or (target_rows is not None and target_rows <= max(rows, settings.small_rows))
+        if is_small and not _narrows_reads(node):
             return node
 
         def insert(inner: PlanNode) -> PlanNode:
@@ -231,6 +233,13 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
         return replace(node, left=rewritten(node.left, insert))
 
     return rewritten(plan, prune)
+
+
+def _narrows_reads(join: Join) -> bool:
+    """Return whether keys that are at hand narrow what the commit checks as read."""
+    target = next(node for node in chain(join.left) if isinstance(node, TableScan))
+    at_hand = isinstance(join.right, TableScan) and join.right.table.has_rows_at_hand
+    return at_hand and bool(join.key_columns) and target.table.checks_reads
 
 
 def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:

@@ -70,6 +70,8 @@ class ConnectorSession:
         properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks.
         writer: where a sink is made: which of the statement's writers it is for, the same number for every attempt of a task, and
             another one for every other writer. None elsewhere.
+        is_observation: what is read is only shown or compared; the statement does not depend on it. A connector that checks at commit
+            whether others changed what the statement has read must not count it.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -80,6 +82,7 @@ class ConnectorSession:
     time_zone: str = "UTC"
     properties: Mapping[str, Any] = field(default_factory=dict)
     writer: int | None = None
+    is_observation: bool = False
 
 
 @dataclass(frozen=True)

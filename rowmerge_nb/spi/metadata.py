@@ -189,6 +189,12 @@ class ConnectorMetadata(ABC):
     supports_missing_columns_on_insert: ClassVar[bool] = False
     """Whether the store itself fills the columns that an INSERT leaves out: then ``begin_insert`` is told those that it names."""
 
+    checks_reads: ClassVar[bool] = False
+    """Whether the commit of a row change fails if others added or removed rows that the constraint of one of its scans admits.
+
+    The engine then narrows the scan of a small target by the keys of a source whose rows it has at hand: fewer commits are in the way.
+    """
+
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""

@@ -203,13 +203,18 @@ class IcebergConnector(Connector):
         self.catalog.close()
 
     def splits(
-        self, transaction_handle: ConnectorTransactionHandle, table_handle: ConnectorTableHandle, constraint: Constraint
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
     ) -> list[IcebergSplit]:
-        """Cut what a scan reads into splits, and note what it asked for."""
+        """Cut what a scan reads into splits; record its condition for the check of the commit, unless it is an observation."""
         handle = iceberg_table(table_handle)
         loaded = self._transaction(transaction_handle).loaded(handle)
         filtered = expression_of(constraint, loaded.table.schema())
-        loaded.scans.append(filtered)
+        if not session.is_observation:
+            loaded.scans.append(filtered)
         content = content_of(loaded.table, handle.snapshot, filtered)
         # Row ids number all files of the snapshot, whether or not they are read.
         whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
@@ -371,7 +376,7 @@ class IcebergSplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
-        return self._connector.splits(transaction_handle, table_handle, constraint)
+        return self._connector.splits(transaction_handle, session, table_handle, constraint)
 
 
 def _is_retention(value: Any) -> bool:

@@ -228,6 +228,7 @@ class IcebergMetadata(ConnectorMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    checks_reads = True
     keeps_versions = True
     stores_comments = True
     evolves_tables = True

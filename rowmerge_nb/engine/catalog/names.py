@@ -143,6 +143,7 @@ class StatementTables:
             most_rows=cache(partial(_most_rows, metadata, session, handle)),
             is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
             version=version,
+            checks_reads=metadata.checks_reads,
         )
 
     def _information(

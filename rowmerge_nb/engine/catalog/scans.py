@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,17 @@ class Scans:
         self._splits = SplitStore()
         self._views: set[str] = set()
         self._marks: dict[str, Mark | None] = {}
+
+    @property
+    def observations(self) -> Scans:
+        """The same scans for what is read to show or to check something: a connector does not count it as read by the statement."""
+        scans = copy(self)
+        scans._session = self._observing  # noqa: SLF001 - of its own copy
+        return scans
+
+    @property
+    def _observing(self) -> ConnectorSession:
+        return replace(self._session, is_observation=True)
 
     def close(self) -> None:
         """Remove what was needed while the statement ran: marks in stores, files of large frames, views."""
@@ -206,7 +218,8 @@ class Scans:
             return False
         if handle is None:
             return True
-        splits = _splits(self._transaction.opened(catalog), self._session, handle, Constraint())
+        # A question about the plan: the scan that follows is what the statement reads.
+        splits = _splits(self._transaction.opened(catalog), self._observing, handle, Constraint())
         return all(getattr(split, "is_repeatable", False) for split in splits)
 
     def split_numbers(self, count: int) -> Any:

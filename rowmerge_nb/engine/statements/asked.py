@@ -110,7 +110,8 @@ def explain_rows(run: MergeRun | UpdateDeleteRun, planned: Planned, answer: Answ
         return
     run.begin_step("fetch the rows asked for")
     try:
-        answer.account.asked = wanted_rows(run, planned, answer.context, wanted)
+        context = replace(answer.context, tables=run.transaction.scans.observations)
+        answer.account.asked = wanted_rows(run, planned, context, wanted)
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - it is told in their place
@@ -209,7 +210,7 @@ def _is_repeatable(run: MergeRun | UpdateDeleteRun, plan: PlanNode) -> bool:
     analysis, join = run.analysis, join_of(plan)
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True
-    task = run.transaction.scans.page_scan(join.right) if isinstance(join.right, TableScan) else None
+    task = run.transaction.scans.observations.page_scan(join.right) if isinstance(join.right, TableScan) else None
     return analysis.source.deterministic and (task is None or task.is_repeatable)
 
 

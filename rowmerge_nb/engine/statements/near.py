@@ -171,7 +171,7 @@ def _read_target(run: MergeRun, on: On, most: int) -> SideRows:
 
 def _scanned(run: MergeRun, node: TableScan, most: int, side: str) -> tuple[pa.RecordBatch, pa.Array]:
     """Read a table here, up to so many rows; give its columns, and the rows' numbers."""
-    task = run.transaction.scans.page_scan(node)
+    task = run.transaction.scans.observations.page_scan(node)
     assert task is not None
     if side == "source" and not task.is_repeatable:
         msg = "The source may have other rows when it is read again, so that those of the statement are not known"

@@ -92,7 +92,7 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
     flow = Flow.MERGE if begun is None else Flow.UPDATABLE
     scan = next((node for node in chain(run.plan) if isinstance(node, TableScan) and node.row_id is not None), None)
     row_id = scan.row_id_columns[0] if scan is not None else None
-    scans = run.transaction.scans
+    scans = run.transaction.scans.observations
     pages, left_out = _pages(run.account, run.options.keeping.most_bytes)
     processor = next((node for node in chain(run.plan) if isinstance(node, MergeProcessor | DeleteProject)), None)
     update = next((node for node in chain(run.plan) if isinstance(node, UpdateRows)), None)

@@ -330,7 +330,7 @@ class StatementRun:
         self.step = "rollback"
         target = self.transaction.target
         if finish is not None and target is not None:
-            self.rehearsed = self.transaction.scans.rows_now(target)
+            self.rehearsed = self.transaction.scans.observations.rows_now(target)
         self.transaction.rollback()
         rows = None if self.rehearsed is None else self.rehearsed.num_rows
         return self.result(replace(self.trace(StatementState.FINISHED), committed=False, rows_after=rows))

@@ -55,7 +55,7 @@ def _untouched(run: MergeRun | UpdateDeleteRun, planned: Planned, answer: Answer
     names = [column.name for column in target.columns]
     if len(joined) >= rows:
         return pa.RecordBatch.from_arrays([pa.nulls(0, column.type.arrow) for column in target.columns], names=names)
-    scan = run.transaction.scans.page_scan(whole_scan(run, planned))
+    scan = run.transaction.scans.observations.page_scan(whole_scan(run, planned))
     assert scan is not None
     read = pa.Table.from_batches(list(scan.read(range(len(scan.splits)))), schema=scan.schema).combine_chunks()
     # A store that gives other rows now, or other ids, is not asked what it does not know.

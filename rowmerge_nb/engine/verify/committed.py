@@ -126,7 +126,7 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     columns = [*metadata.get_column_handles(session, handle), metadata.get_merge_row_id_column_handle(session, handle)]
     merge = run.transaction.merge_handle
     scanned = handle if merge is None else merge.get_table_handle()
-    rows = run.transaction.scans.rows_up_to(target.catalog, scanned, columns, most)
+    rows = run.transaction.scans.observations.rows_up_to(target.catalog, scanned, columns, most)
     if rows is None:
         hint = "" if run.options.check else f"; check=True reads up to {number(CHECKED_ROWS)}"
         return {"problem": f"the table has more than {number(most)} rows{hint}"}
@@ -143,7 +143,7 @@ def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Ma
     pages = [(number, page) for number, stream, _ in handed for page in pages_of(stream)]
     if sum(page.num_rows for _, page in pages) != counted:
         return {"problem": "not all of the pages that its sinks were given could be kept"}
-    rows = run.transaction.scans.rows_up_to(target.catalog, handle, columns, most)
+    rows = run.transaction.scans.observations.rows_up_to(target.catalog, handle, columns, most)
     if rows is None:
         return {"problem": f"the table has more than {number(most)} rows"}
     # An INSERT names no row, so that nobody asks for row ids.

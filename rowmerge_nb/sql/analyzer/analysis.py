@@ -95,6 +95,7 @@ class TableBinding:
         is_read_by_tasks: asks whether every task can read it by itself, and each has the same rows in the same order.
         version: the version of the table that the statement names; None for the table as it is.
         hidden: columns that the statement may name besides, which are read behind the others.
+        checks_reads: whether the commit of a change checks what its scans have read (`ConnectorMetadata.checks_reads`).
     """
 
     display: str
@@ -112,6 +113,12 @@ class TableBinding:
     is_read_by_tasks: Callable[[], bool] = field(default=_by_none, compare=False)
     version: ConnectorTableVersion | None = None
     hidden: tuple[ColumnHandle, ...] = ()
+    checks_reads: bool = False
+
+    @property
+    def has_rows_at_hand(self) -> bool:
+        """Whether its rows are in this process: those of VALUES, or of a DataFrame that is not Spark's."""
+        return self.rows is not None or (self.dataframe is not None and self.deterministic)
 
     @property
     def readable(self) -> tuple[ColumnHandle, ...]:

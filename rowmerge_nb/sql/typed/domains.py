@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import is_integer
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["conjuncts", "constraint_of", "described", "intersect", "plain_column", "same_values"]
+__all__ = ["conjuncts", "constraint_of", "described", "domain_of_column", "intersect", "plain_column", "same_values"]
 
 _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _MICROSECONDS: Final = 6
@@ -51,6 +52,41 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
             name = columns[found[0]]
             domains[name] = intersect(domains[name], found[1]) if name in domains else found[1]
     return Constraint(domains)
+
+
+def domain_of_column(query: q.Query | None, symbol: str, kind: Type) -> ColumnDomain | None:
+    """Return the domain of what a column of a query can equal, or None unless its values are constants of the statement.
+
+    Args:
+        query: the query.
+        symbol: the symbol of one of its columns.
+        kind: the type of the column that it is compared with.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> rows = [[e.Constant(BIGINT, "5")], [e.Constant(BIGINT, "2")]]
+    >>> domain_of_column(q.Valued((e.Column(BIGINT, "id$1"),), 2, lambda most: rows), "id$1", BIGINT)
+    ColumnDomain(values=(5, 2), low=None, high=None)
+    """
+    cells = _cells(query, symbol)
+    values = None if cells is None else {_value(cell): None for cell in cells if not e.is_null(cell)}
+    if values is None or None in values:
+        return None
+    return ColumnDomain(tuple(value for value in values if _fitting(value, kind) is not None))
+
+
+def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
+    """Return the constants of a column; None unless it is one of VALUES, or of a SELECT without FROM."""
+    if isinstance(query, q.Valued):
+        index = next((i for i, column in enumerate(query.columns) if column.symbol == symbol), None)
+        rows = query.first(query.count) if index is not None and query.count <= MOST_VALUES else ()
+        cells = [row[index] for row in rows if index is not None]
+        return [cell for cell in cells if not isinstance(cell, str)] if 0 < len(cells) == query.count else None
+    if isinstance(query, q.Selected):
+        value = next((value for column, value in query.outputs if column.symbol == symbol), None)
+        if isinstance(value, e.Column) and not value.outer:
+            return _cells(query.source, value.symbol)
+        return [value] if value is not None else None
+    return None
 
 
 def conjuncts(node: e.Typed) -> list[e.Typed]:
