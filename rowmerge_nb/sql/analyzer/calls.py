@@ -93,7 +93,7 @@ class CallAnalyzer:
         context: the statement's state.
         scope: the names that can be seen.
         site: where the expression stands.
-        prefer_target: an ambiguous bare name means the target's column (UPDATE SET in the documents' era).
+        prefers_target: returns whether a bare name that both sides have is the target's column. No name is, by default.
         named: the queries of WITH that subqueries can see.
     """
 
@@ -103,14 +103,14 @@ class CallAnalyzer:
         scope: Scope,
         site: ExpressionSite,
         *,
-        prefer_target: bool = False,
+        prefers_target: Callable[[str], bool] | None = None,
         named: NamedQueries | None = None,
     ) -> None:
         """Begin in one scope, at one place."""
         self.context = context
         self.scope = scope
         self.site = site
-        self.prefer_target = prefer_target
+        self.prefers_target = prefers_target
         self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []

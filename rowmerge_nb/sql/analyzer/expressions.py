@@ -175,9 +175,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         return value
 
     def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
-        """An ambiguous name; the documents' own example needs one exception, in the expressions of UPDATE SET."""
+        """Return the field that an ambiguous name means where the site has a preference, or refuse the name."""
         targets = [field for field in found.fields if field.target]
-        if self.prefer_target and len(node.parts) == 1 and len(targets) == 1:
+        is_bare = len(node.parts) == 1 and len(targets) == 1
+        if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
             said = f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column."
             self.context.notice(said, node.span)
             return targets[0]

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.defaults import default_value
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.fields_by_name import FieldMismatchError, with_fields_of
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -27,7 +28,7 @@ from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.sql.analyzer.context import Context
@@ -210,13 +211,14 @@ class _MergeAnalyzer:
         if clause.star is not None:
             assigned = self._starred(clause.star, source, indexes)
         else:
-            # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
-            prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
             site = ExpressionSite(f"MERGE {word}".strip())
-            analyzers = (
-                ExpressionAnalyzer(self.context, scope, site, prefer_target=prefer, named=self.named) for _ in clause.values
-            )
-            assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
+            assigned = [
+                (
+                    ExpressionAnalyzer(self.context, scope, site, prefers_target=prefers, named=self.named).analyze(value),
+                    value.span,
+                )
+                for prefers, value in zip(self._preferences(clause), clause.values, strict=True)
+            ]
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
         origin = self.context.origin(clause.span)
@@ -233,6 +235,16 @@ class _MergeAnalyzer:
             clause.head.shown(self.context.text),
         )
 
+    def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
+        """Return for each value which ambiguous names are the target's.
+
+        In the documents' own statement, SET purchases = purchases + 100.0 means the target's purchases: the column that is assigned.
+        Trino refuses such a name, and so is every other one here.
+        """
+        if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
+            return [column.value.__eq__ for column in clause.columns]
+        return [None] * len(clause.values)
+
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
         """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
         found: list[tuple[e.Typed, st.Span]] = []
@@ -247,8 +259,25 @@ class _MergeAnalyzer:
                 hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
                 hint += f"{', '.join(f.name for f in source if f.name)}."
                 self.context.error(code, f"Column '{name}' {said}", star, hint)
-            found.append((e.Column(matching[0].type, matching[0].symbol), star))
+            value = e.Column(matching[0].type, matching[0].symbol)
+            try:
+                found.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))
+            except FieldMismatchError as mismatch:
+                self._refuse_fields(mismatch, star)
         return found
+
+    def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
+        """Refuse a star whose source has rows with other fields than the target."""
+        if self.statement.evolution is not None:
+            said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}"
+            self.context.error(
+                "NOT_SUPPORTED",
+                said,
+                star,
+                "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's type.",
+            )
+        hint = "Fields are matched by name. CAST the value in the source to the column's type, or write the columns: UPDATE SET column = value."
+        self.context.error("TYPE_MISMATCH", str(mismatch), star, hint)
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
         """Which table columns the clause assigns, in the order of its values."""

@@ -91,7 +91,9 @@ class RowConditions:
         try:
             node = parse_expression(text)
             context = Context(text, self.tables, self.era)
-            analyzer = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("condition of 'why'"), prefer_target=True)
+            analyzer = ExpressionAnalyzer(
+                context, Scope(fields), ExpressionSite("condition of 'why'"), prefers_target=lambda _: True
+            )
             tree = analyzer.boolean(node, _BOOLEAN)
             if has_subquery(tree) or not is_deterministic(tree):
                 what = "a subquery" if has_subquery(tree) else "what is another at every time"

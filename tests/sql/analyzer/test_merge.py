@@ -61,9 +61,14 @@ def test_in_the_current_era_the_ambiguous_name_is_refused_as_trino_does():
 
 @pytest.mark.parametrize(
     "clause",
-    ["WHEN MATCHED AND purchases > 1 THEN DELETE", "WHEN NOT MATCHED THEN INSERT (purchases) VALUES (purchases)"],
+    [
+        "WHEN MATCHED AND purchases > 1 THEN DELETE",
+        "WHEN MATCHED THEN UPDATE SET purchases = t.purchases, address = customer",
+        "WHEN MATCHED THEN UPDATE SET address = address, customer = address",
+        "WHEN NOT MATCHED THEN INSERT (purchases) VALUES (purchases)",
+    ],
 )
-def test_the_exception_is_for_set_only(clause):
+def test_the_exception_is_for_the_assigned_column_in_set_only(clause):
     error = refusal(f"MERGE INTO accounts t USING monthly_accounts_update s ON t.customer = s.customer {clause}")
     assert error.code == "AMBIGUOUS_NAME"
 
