@@ -181,7 +181,7 @@ class Context:
     def check_parts(self, name: TableName) -> None:
         """Refuse a table's name with too many parts."""
         if len(name.parts) > _MAX_PARTS:
-            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
+            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", name.span)
 
     def canonical(self, name: Identifier) -> str:
         """Give a name as the standard compares it: in capitals, unless it has quotes."""

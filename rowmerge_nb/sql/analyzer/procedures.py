@@ -61,7 +61,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
 def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
     parts = [part.value for part in statement.name.parts]
     if len(parts) > 3:
-        context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", None)
+        context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span)
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
     if catalog not in context.tables.catalogs():
         hint = f"There are: {', '.join(context.tables.catalogs())}."

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
+from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.tree.statements import Span
 
@@ -148,7 +149,11 @@ _PATTERN: Final = re.compile(
     |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}])""",
     re.VERBOSE | re.DOTALL,
 )
+_OPENING: Final = frozenset("([")
+_CLOSING: Final = frozenset(")]")
 _DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
+_UNREADABLE: Final = re.compile(r"""[^A-Za-z0-9_ \r\n\t'"`<>!=|+\-*/%(),.;?:\[\]{}]+""")
+"""Characters that begin no token, wherever they are."""
 _BLANKS: Final = " \r\n\t"
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
@@ -184,12 +189,15 @@ class Token:
 def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
     """Cut a text into tokens, spaces and comments left out; the last one is of kind END.
 
-    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands. A comment that is
-    never closed is none: its two characters are symbols.
+    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands. Such characters
+    in a row are one token, whose text is the first of them. A comment that is never closed is none: its two characters are symbols.
 
     Args:
         text: the text.
         runs: what becomes of long runs of literals.
+
+    Raises:
+        ParseError: more parentheses and brackets are open than can be read.
 
     >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
     ['a', '<>', "'it''s'", '']
@@ -211,6 +219,7 @@ class _Tokenizer:
         """The lists that are open: how many parentheses around them are, and whether rows may stand in them."""
         self.begins_part = False
         self.no_run_before = 0
+        self.open = 0
 
     def tokens(self) -> tuple[Token, ...]:
         offset = 0
@@ -232,8 +241,15 @@ class _Tokenizer:
         return end
 
     def _add(self, kind: Kind, offset: int, end: int) -> Token:
-        token = Token(kind, self.text[offset:end], Span(offset, end, self.line, offset - self.line_start + 1))
+        shown = offset + 1 if kind is Kind.UNKNOWN else end
+        token = Token(kind, self.text[offset:shown], Span(offset, end, self.line, offset - self.line_start + 1))
         self.found.append(token)
+        if token.text in _OPENING:
+            self.open += 1
+            if self.open > DEEPEST:
+                raise too_deep()
+        elif token.text in _CLOSING:
+            self.open -= 1
         self._pass(offset, end)
         return token
 
@@ -291,7 +307,8 @@ class _Tokenizer:
 def _next(text: str, offset: int) -> tuple[Kind | None, int]:
     match = _PATTERN.match(text, offset)
     if match is None:
-        return Kind.UNKNOWN, offset + 1
+        unreadable = _UNREADABLE.match(text, offset)
+        return Kind.UNKNOWN, offset + 1 if unreadable is None else unreadable.end()
     group = str(match.lastgroup)
     if group == "space":
         return None, match.end()

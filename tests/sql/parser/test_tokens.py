@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.parser.tokens import Kind, tokenize
+from rowmerge_nb.sql.tree.depth import DEEPEST
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,18 @@ def test_columns_count_code_points_and_lines_begin_at_one():
 
 def test_comments_and_spaces_leave_no_tokens():
     assert [t.text for t in tokenize("a /* b\nc */ -- d\n e")] == ["a", "e", ""]
+
+
+def test_characters_that_begin_no_token_are_one_token_shown_by_the_first():
+    first, second, _ = tokenize("é\0\0☃ b")
+    assert (first.kind, first.text, first.span.start, first.span.end) == (Kind.UNKNOWN, "é", 0, 4)
+    assert second.text == "b"
+    assert [token.text for token in tokenize("#;#\n'")] == ["#", ";", "#", "'", ""]
+
+
+@pytest.mark.parametrize("bracket", ["(", "[", "(["])
+def test_brackets_beyond_what_can_be_read_are_refused_before_the_rest_is_cut(bracket):
+    assert len(tokenize("(" * DEEPEST)) == DEEPEST + 1
+    with pytest.raises(ParseError, match="nested too deeply"):
+        tokenize(bracket * (DEEPEST + 1))
+    assert len(tokenize("()" * 1_000)) == 2_001
