@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcidState",
+    "ValidTransactions",
     "ValidWriteIds",
     "acid_state",
     "data_files",
@@ -35,6 +36,27 @@ __all__ = [
 
 
 @dataclass(frozen=True)
+class ValidTransactions:
+    """The transactions whose compactions a reader may use, by Hive's rule for directories with the suffix ``_vN``.
+
+    Args:
+        high_watermark: the largest transaction that existed when the reader began.
+        uncommitted: transactions that were open or aborted then.
+
+    >>> known = ValidTransactions(9, frozenset({7}))
+    >>> known.is_valid(7), known.is_valid(8), known.is_valid(10)
+    (False, True, False)
+    """
+
+    high_watermark: int
+    uncommitted: frozenset[int] = field(default_factory=frozenset)
+
+    def is_valid(self, transaction: int) -> bool:
+        """Return whether a transaction was committed when the reader began."""
+        return transaction <= self.high_watermark and transaction not in self.uncommitted
+
+
+@dataclass(frozen=True)
 class ValidWriteIds:
     """What a reader of a table may see.
 
@@ -42,6 +64,7 @@ class ValidWriteIds:
         high_watermark: the largest write id that was given out when the reader began.
         open: write ids of transactions that were still running.
         aborted: write ids of transactions that came to nothing.
+        transactions: the transactions whose compactions count; None if all of them do.
 
     >>> ids = ValidWriteIds(5, frozenset({4}), frozenset({2}))
     >>> [number for number in range(1, 8) if ids.is_valid(number)]
@@ -51,6 +74,11 @@ class ValidWriteIds:
     high_watermark: int
     open: frozenset[int] = field(default_factory=frozenset)
     aborted: frozenset[int] = field(default_factory=frozenset)
+    transactions: ValidTransactions | None = field(default=None, repr=False)
+
+    def is_visible(self, directory: AcidDirectory) -> bool:
+        """Return whether a directory counts: the compaction that wrote it was committed, or no name says that there was one."""
+        return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
 
     def is_valid(self, write_id: int) -> bool:
         """Tell whether what was written under an id counts."""
@@ -105,12 +133,14 @@ class AcidState:
         deltas: the deltas with rows, in the order of their write ids.
         delete_deltas: the directories of delete events.
         originals: files without row ids of their own, by path.
+        overlaps: by the name of a delta, the largest write id whose rows are read from another directory; only of deltas that overlap.
     """
 
     base: AcidDirectory | None
     deltas: tuple[AcidDirectory, ...]
     delete_deltas: tuple[AcidDirectory, ...]
     originals: tuple[Path, ...]
+    overlaps: Mapping[str, int] = field(default_factory=dict)
 
 
 def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
@@ -136,16 +166,41 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
                     hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
             originals.append(entry)
+    _require_known(folder, directories, valid)
+    directories = list(filter(valid.is_visible, directories))
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)
     above = base.highest if base is not None else 0
     deltas = _whole(folder, [d for d in directories if d.kind != "base" and d.highest > above], valid)
-    chosen = visible_deltas(deltas, valid)
+    inserts = visible_deltas([d for d in deltas if d.kind == "delta"], valid, above)
+    deletes = visible_deltas([d for d in deltas if d.kind == "delete_delta"], valid, above)
     return AcidState(
         base,
-        tuple(d for d in chosen if d.kind == "delta"),
-        tuple(d for d in chosen if d.kind == "delete_delta"),
+        tuple(d for d, _ in inserts),
+        tuple(d for d, _ in deletes),
         () if base is not None else tuple(originals),
+        {d.name: elsewhere for d, elsewhere in inserts if elsewhere},
     )
+
+
+def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds) -> None:
+    """Raise if a compaction is newer than all that the metastore knows, and what it replaced is gone.
+
+    A compaction that began after the reader did leaves the directories that it replaces. So the metastore is an older copy.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA.
+    """
+    newest = valid.transactions.high_watermark if valid.transactions is not None else None
+    for directory in directories:
+        if newest is None or directory.visibility is None or directory.visibility <= newest:
+            continue
+        others = (d for d in directories if d.visibility != directory.visibility)
+        if directory.lowest <= valid.high_watermark and not any(
+            directory.lowest <= d.highest <= directory.highest for d in others
+        ):
+            msg = f"'{folder / directory.name}' was written by transaction {directory.visibility}, which the metastore does not know"
+            hint = "Bring back the metastore's newest copy, or register the folder in another one by register_table."
+            raise ConnectorError(msg, code="HIVE_BAD_DATA", hint=hint)
 
 
 def visible(folder: Path) -> list[Path]:
@@ -191,18 +246,29 @@ def _refuse(entry: Path, wrong: str) -> NoReturn:
 
 
 def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
-    """Leave out deltas in which a compaction has put together what may be read and what came after it: what they replace is read."""
+    """Omit deltas in which a compaction has put together what may be read and what came later, and read what they replace.
 
-    def is_whole(delta: AcidDirectory) -> bool:
-        return not delta.lowest <= valid.high_watermark < delta.highest
+    Raises:
+        ConnectorError: HIVE_BAD_DATA if what they replace is gone.
+    """
 
-    whole = list(filter(is_whole, deltas))
+    def is_later(delta: AcidDirectory) -> bool:
+        return delta.lowest <= valid.high_watermark < delta.highest
+
+    def is_mixed(delta: AcidDirectory) -> bool:
+        return delta.lowest < delta.highest and any(delta.lowest <= number <= delta.highest for number in valid.open)
+
+    whole = [delta for delta in deltas if not is_later(delta) and not is_mixed(delta)]
+    streams = []
     for delta in deltas:
-        replaced = (one.kind == delta.kind and delta.lowest <= one.highest <= valid.high_watermark for one in whole)
-        if not is_whole(delta) and not any(replaced):
+        end = min(valid.high_watermark, delta.highest)
+        if delta in whole or any(one.kind == delta.kind and delta.lowest <= one.highest <= end for one in whole):
+            continue
+        if is_later(delta):
             msg = f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well"
             raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="A compaction has put it together; read the table as it is now.")
-    return whole
+        streams.append(delta)
+    return [*whole, *streams]
 
 
 def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) -> AcidDirectory | None:
@@ -218,31 +284,58 @@ def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) ->
     return max(usable, key=lambda base: base.highest, default=None)
 
 
-def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
-    """Choose among deltas: those of write ids that count, and of overlapping ones the widest.
+def visible_deltas(directories: Iterable[AcidDirectory], valid: ValidWriteIds, above: int = 0) -> list[tuple[AcidDirectory, int]]:
+    """Choose among deltas of one kind, so that each event is read once.
 
-    >>> names = ["delta_0000001_0000001", "delta_0000001_0000003", "delta_0000003_0000003", "delta_0000004_0000004"]
-    >>> found = [d for d in map(parse_directory, names) if d is not None]
-    >>> [d.name for d in visible_deltas(found, ValidWriteIds(4))]
-    ['delta_0000001_0000003', 'delta_0000004_0000004']
+    Of directories that overlap the widest is read. What no other directory covers as a whole is read as well, less the write ids that
+    the others have.
+
+    Args:
+        directories: deltas, or delete deltas. Each kind is chosen by itself: events of one kind never replace those of the other.
+        valid: what a reader may see.
+        above: the highest write id that the base has.
+
+    Returns:
+        The chosen directories in the order of their write ids, each with the largest write id whose rows others have, or 0.
+
+    >>> def chosen(*names, above=0):
+    ...     directories = [d for d in map(parse_directory, names) if d is not None]
+    ...     return [(d.name, elsewhere) for d, elsewhere in visible_deltas(directories, ValidWriteIds(9), above)]
+    >>> chosen("delta_1_1", "delta_1_3", "delta_3_3", "delta_4_4")
+    [('delta_1_3', 0), ('delta_4_4', 0)]
+    >>> chosen("delta_1_4", "delta_3_6_v9"), chosen("delta_2_5_v7", above=3)
+    ([('delta_1_4', 0), ('delta_3_6_v9', 4)], [('delta_2_5_v7', 3)])
     """
-    chosen: list[AcidDirectory] = []
-    current = 0
-    for directory in sorted(
-        directories, key=lambda d: (d.lowest, -d.highest, -1 if d.statement is None else d.statement, d.name)
-    ):
+    chosen: list[tuple[AcidDirectory, int]] = []
+    current = above
+    last: AcidDirectory | None = None
+    for directory in sorted(directories, key=_width):
         if not valid.any_valid(directory.lowest, directory.highest):
             continue
-        last = chosen[-1] if chosen else None
         if directory.highest > current:
+            chosen.append((directory, current if directory.lowest <= current else 0))
             current = directory.highest
-        elif last is None or not (
-            (directory.highest == current and last.statement is not None)
-            or (last.lowest, last.highest, last.statement) == (directory.lowest, directory.highest, directory.statement)
-        ):
+        elif last is not None and _is_next_statement(last, directory):
+            chosen.append((directory, 0))
+        else:
             continue
-        chosen.append(directory)
+        last = directory
     return chosen
+
+
+def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
+    """Return what directories are sorted by: the widest of those with one lowest write id first, and the latest compaction."""
+    statement = -1 if directory.statement is None else directory.statement
+    return directory.lowest, -directory.highest, statement, -(directory.visibility or 0), directory.name
+
+
+def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
+    """Return whether two directories of one range have rows of different statements."""
+    return (
+        (last.lowest, last.highest) == (directory.lowest, directory.highest)
+        and last.statement is not None
+        and directory.statement != last.statement
+    )
 
 
 def declared_version(folder: Path) -> int | None:
