@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
     dropped_folder,
+    folders_in,
     forget_creation,
     is_nobodys,
     is_orphan,
@@ -35,7 +36,7 @@ from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.placing import place, remove_aside, remove_placed
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, stated_write_ids
+from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, folder_errors, stated_write_ids
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
@@ -287,10 +288,13 @@ class HiveAcidConnector(Connector):
         folder = Path(checked_path(location, "location")).absolute()
         metadata = described_columns(columns)
         valid = None if write_ids is None else stated_write_ids(write_ids)
-        if not folder.is_dir():
+        with folder_errors(folder):
+            exists = folder.is_dir()
+        if not exists:
             msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'"
             raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
-        owner = other_owner(getattr(self.metastore, "file", None), folder)
+        with folder_errors(folder):
+            owner = other_owner(getattr(self.metastore, "file", None), folder)
         if owner is not None:
             msg = f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'"
             hint = "A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory."
@@ -417,8 +421,9 @@ class HiveAcidConnector(Connector):
         """
         self._end_late()
         # What exists is listed before the metastore is asked: what a statement makes meanwhile is not among it.
-        schemas = [] if self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
-        beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
+        schemas = [] if self.metastore.shared else [self.warehouse]
+        schemas += [folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"]
+        beside = [entry for schema in schemas for entry in folders_in(schema)]
         candidates = {table: orphan_candidates(table) for table in self._tables() if table.transactional}
         processes = self._aborted_dead()
         running = {transaction.number for transaction in self.metastore.open_transactions()}

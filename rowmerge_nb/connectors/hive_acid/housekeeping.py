@@ -23,6 +23,7 @@ __all__ = [
     "adopted_partitions",
     "adopted_write_ids",
     "dropped_folder",
+    "folders_in",
     "forget_creation",
     "is_nobodys",
     "is_orphan",
@@ -61,7 +62,7 @@ def dropped_folder(folder: Path, identity: str) -> Path:
 def is_nobodys(folder: Path) -> bool:
     """Tell whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
     return (
-        (folder / _IN_THE_MAKING).exists()
+        os.path.lexists(folder / _IN_THE_MAKING)
         or _DROPPED.fullmatch(folder.name) is not None
         or not any(files for _, _, files in os.walk(folder))
     )
@@ -106,8 +107,8 @@ def orphan_candidates(table: HiveTable) -> list[Path]:
     They are listed before the metastore is asked: a transaction that begins afterwards has none of them.
     """
     root = Path(table.location)
-    attempts = [entry for entry in _folders(root) if _ATTEMPT.fullmatch(entry.name)]
-    deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in _folders(folder)]
+    attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
+    deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]
     return [*attempts, *(entry for entry in deltas if parse_directory(entry.name) is not None)]
 
 
@@ -135,12 +136,12 @@ def _partition_folders(folder: Path, depth: int) -> Iterator[Path]:
     if not depth:
         yield folder
         return
-    for entry in _folders(folder):
+    for entry in folders_in(folder):
         if not entry.name.startswith(("_", ".")):
             yield from _partition_folders(entry, depth - 1)
 
 
-def _folders(folder: Path) -> list[Path]:
+def folders_in(folder: Path) -> list[Path]:
     """Return the folders within a folder; links lead elsewhere, and what cannot be looked at is left alone."""
     try:
         with os.scandir(folder) as entries:

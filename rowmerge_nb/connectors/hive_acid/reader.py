@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_
 from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, KeysFirst, RowKeys, read_rows, reading, row_count
 from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
-from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
+from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version, folder_errors
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
@@ -71,6 +71,11 @@ def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> 
     Raises:
         ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
     """
+    with folder_errors(Path(handle.table.location)):
+        return _splits(handle, constraint)
+
+
+def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[HiveSplit]:
     table, domains = handle.table, data_domains(handle.table, constraint)
     buckets = wanted_buckets(table, constraint)
     splits = [

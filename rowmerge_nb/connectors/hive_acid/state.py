@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +22,7 @@ from rowmerge_nb.connectors.shared.arguments import is_number
 from rowmerge_nb.errors import ConnectorError, RowMergeError, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "AcidState",
@@ -29,6 +31,7 @@ __all__ = [
     "acid_state",
     "data_files",
     "declared_version",
+    "folder_errors",
     "stated_write_ids",
     "visible",
     "visible_deltas",
@@ -111,7 +114,9 @@ def stated_write_ids(given: Any) -> ValidWriteIds:
     if unknown or "highWatermark" not in given:
         msg = f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
-    highest = checked(given["highWatermark"], "write_ids['highWatermark']", is_number, "the largest write id, a number from 0 on")
+    highest = checked(
+        given["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
+    )
     hidden = []
     for state in ("open", "aborted"):
         numbers = given.get(state) or ()
@@ -119,9 +124,14 @@ def stated_write_ids(given: Any) -> ValidWriteIds:
             numbers, f"write_ids['{state}']", lambda ids: isinstance(ids, list | tuple | set | frozenset), "a list of write ids"
         )
         for number in numbers:
-            checked(number, f"a write id in write_ids['{state}']", is_number, "a number from 1 on")
+            checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on")
         hidden.append(frozenset(numbers))
     return ValidWriteIds(highest, *hidden)
+
+
+def _is_write_id(value: Any) -> bool:
+    """Return whether a value is a number that fits into the 64 bits that Hive has for write ids."""
+    return is_number(value) and value < 1 << 63
 
 
 @dataclass(frozen=True)
@@ -152,20 +162,20 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     """
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
-    for entry in visible(folder):
+    for entry in _entries(folder):
         if entry.is_dir():
             directory = parse_directory(entry.name)
             if directory is not None:
                 directories.append(directory)
-        elif entry.stat().st_size:
+        elif _size(entry):
             if bucket_of_original(entry.name) is None:
-                msg = f"Cannot get the bucket number out of the name of file '{entry}'"
+                msg = f"Cannot get the bucket number out of the name of file '{entry.path}'"
                 raise ConnectorError(
                     msg,
                     code="HIVE_INVALID_BUCKET_FILES",
                     hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
-            originals.append(entry)
+            originals.append(Path(entry.path))
     _require_known(folder, directories, valid)
     directories = list(filter(valid.is_visible, directories))
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)
@@ -209,13 +219,45 @@ def visible(folder: Path) -> list[Path]:
     Raises:
         ConnectorError: HIVE_FILE_NOT_FOUND if there is no such folder.
     """
+    return [folder / entry.name for entry in _entries(folder)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what `visible` does, with what the folder says of each entry: another process may remove it meanwhile."""
+    with folder_errors(folder), os.scandir(folder) as entries:
+        return sorted((entry for entry in entries if not entry.name.startswith(("_", "."))), key=lambda entry: entry.name)
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    """Return the size of a file, 0 if it has just been removed or a link leads nowhere."""
+    with folder_errors(Path(entry.path)), suppress(FileNotFoundError):
+        return entry.stat().st_size
+    return 0
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Raise the store's errors for those of the disk while a table's folder is looked at.
+
+    Raises:
+        ConnectorError: HIVE_FILE_NOT_FOUND if it does not exist, HIVE_FILESYSTEM_ERROR if it cannot be read.
+
+    >>> with folder_errors(Path("w/t")):
+    ...     raise PermissionError(13, "Permission denied")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: 'w/t' of a Hive table cannot be read: Permission denied. Check that ...
+    """
     try:
-        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(("_", ".")))
-    except (FileNotFoundError, NotADirectoryError):
-        msg = f"Directory '{folder}' of a Hive table does not exist"
-        raise ConnectorError(
-            msg, code="HIVE_FILE_NOT_FOUND", hint="Bring it back, or DROP TABLE and register the table where its files are."
-        ) from None
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        msg = f"Directory '{error.filename or folder}' of a Hive table does not exist"
+        hint = "Bring it back, or DROP TABLE and register the table where its files are."
+        raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint=hint) from error
+    except (OSError, RuntimeError) as error:
+        # A RuntimeError: links that lead to themselves, before Python 3.13.
+        msg = f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}"
+        hint = "Check that driver and workers reach the directory and may read it."
+        raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint=hint) from error
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -225,7 +267,7 @@ def data_files(folder: Path) -> list[Path]:
         ConnectorError: HIVE_BAD_DATA if one of them is empty, or is named like a bucket and no file. Every writer of transactional tables
             ends its files with a footer; only streams, which say in another file how far theirs have come, begin with an empty one.
     """
-    entries = visible(folder)
+    entries = _entries(folder)
     lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
     files = []
     for entry in entries:
@@ -233,15 +275,15 @@ def data_files(folder: Path) -> list[Path]:
             continue
         if not entry.is_file():
             _refuse(entry, "is no file")
-        if entry.stat().st_size:
-            files.append(entry)
+        if _size(entry):
+            files.append(Path(entry.path))
         elif entry.name not in lengths:
             _refuse(entry, "is empty")
     return files
 
 
-def _refuse(entry: Path, wrong: str) -> NoReturn:
-    msg = f"'{entry}' should hold rows of a Hive table, and {wrong}"
+def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
+    msg = f"'{entry.path}' should hold rows of a Hive table, and {wrong}"
     raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Bring the file back; if it never held rows, remove it.")
 
 

@@ -24,8 +24,8 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     is_abandoned,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.names import highest_visibility
-from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT, escape, highest_visibility
+from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds, folder_errors
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -105,8 +105,9 @@ class EmbeddedMetastore(Metastore):
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        if not file.exists():
-            self._require_no_tables()
+        with folder_errors(file.parent):
+            if not file.exists():
+                self._require_no_tables()
         with self._writing(create=True) as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
@@ -175,8 +176,8 @@ class EmbeddedMetastore(Metastore):
             ).fetchall()
             comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (found[0],)))
         try:
-            return _table(name, self._warehouse, found, rows, comments)
-        except (TypeError, ValueError, AnalysisError) as error:
+            return _require_sound(_table(name, self._warehouse, found, rows, comments))
+        except (TypeError, ValueError, AttributeError, RecursionError, AnalysisError) as error:
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
@@ -193,6 +194,11 @@ class EmbeddedMetastore(Metastore):
             names = connection.execute("SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)).fetchall()
             newest = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
             compactions = connection.execute("SELECT number FROM compactions WHERE table_id = ?", (table.id,)).fetchall()
+        try:
+            _require_numbers([sequence, *(high or ()), *(newest or ()), *(row[0] for row in (*hidden, *compactions))])
+            _require_partitions([name for (name,) in names], table)
+        except (TypeError, ValueError) as error:
+            raise self._damaged(error) from error
         by_state = {state: frozenset(number for number, of in hidden if of == state) for state in ("open", "aborted")}
         transactions = ValidTransactions(newest[0] if newest else 0, frozenset(number for (number,) in compactions))
         valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"], transactions)
@@ -204,7 +210,7 @@ class EmbeddedMetastore(Metastore):
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
             )
-            return [OpenTransaction(*row) for row in rows]
+            return [OpenTransaction(int(number), *map(str, texts), float(began or 0)) for number, *texts, began in rows]
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
@@ -327,7 +333,7 @@ class EmbeddedMetastore(Metastore):
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
-        except UnicodeDecodeError as error:
+        except (UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> ConnectorError:
@@ -359,7 +365,13 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
 
     A copy that went by the whole path would change, and drop, the tables of which it is a copy.
     """
-    return str(_schema_folder(warehouse, schema) / Path(location).name) if managed else location
+    if not managed:
+        return location
+    name = Path(location).name
+    if name in {"", ".."}:
+        msg = f"{location!r} is no folder of a table"
+        raise ValueError(msg)
+    return str(_schema_folder(warehouse, schema) / name)
 
 
 def _table(
@@ -386,6 +398,51 @@ def _table(
         bool(transactional),
         comments.get(_OF_TABLE),
     )
+
+
+def _require_sound(table: HiveTable) -> HiveTable:
+    """Return a table if it can be one: other programs may write into the file, which keeps any value in any column.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    folder = Path(table.location)
+    count, version = table.bucket_count, table.bucketing_version
+    names = [column.name for column in table.columns]
+    unsound = {
+        f"the folder {table.location!r}": not folder.is_absolute() or ".." in folder.parts or "\0" in table.location,
+        f"the columns {names!r}": not table.data_columns or not all(isinstance(name, str) for name in names),
+        f"the partition columns {table.partitioned_by!r}": tuple(names[len(table.data_columns) :]) != table.partitioned_by,
+        f"the buckets {count!r}, {version!r}": (count is not None and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT))
+        or bool(table.bucketed_by) != (count is not None)
+        or version not in {1, 2},
+    }
+    for what, is_wrong in unsound.items():
+        if is_wrong:
+            msg = f"table '{table.name}' cannot have {what}"
+            raise ValueError(msg)
+    return table
+
+
+def _require_numbers(values: Sequence[Any]) -> None:
+    for value in values:
+        if type(value) is not int:
+            msg = f"{value!r} is no number of a transaction or write id"
+            raise ValueError(msg)
+
+
+def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
+    """Raise a ValueError for a name that is not that of a partition of a table: folders elsewhere must not be read or changed."""
+    columns = [escape(column.lower()) for column in table.partitioned_by]
+    for name in names:
+        steps = [step.partition("=") for step in str(name).split("/")]
+        if (
+            [column.lower() for column, _, _ in steps] != columns
+            or not all(equals for _, equals, _ in steps)
+            or "\0" in str(name)
+        ):
+            msg = f"{name!r} is no partition of table '{table.name}'"
+            raise ValueError(msg)
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
@@ -538,7 +595,11 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
-        other = Path(_location(warehouse, schema, location, managed)).resolve()
+        try:
+            other = Path(_location(warehouse, schema, location, managed)).resolve()
+        except (TypeError, ValueError):
+            # No table can be there; who asks for it is told.
+            continue
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return SchemaTableName(schema, name)
     return None

@@ -32,6 +32,7 @@ __all__ = [
     "Snapshot",
     "compaction_conflict",
     "is_abandoned",
+    "is_compaction",
     "new_compaction",
     "partition_name",
     "partition_texts",
@@ -183,12 +184,16 @@ def new_compaction() -> Iterator[str]:
         _compactions.discard(query_id)
 
 
+def is_compaction(transaction: OpenTransaction) -> bool:
+    """Return whether a transaction is one of `Metastore.open_compaction`; a Hive Metastore knows its query id behind our name."""
+    return transaction.query_id.rpartition(" ")[2].startswith(_COMPACTION)
+
+
 def is_abandoned(transaction: OpenTransaction) -> bool:
     """Return whether nothing will end a transaction: its process has died, or its compaction was interrupted in this one."""
     if transaction.process != this_process():
         return has_died(transaction.process)
-    query_id = transaction.query_id.rpartition(" ")[2]
-    return query_id.startswith(_COMPACTION) and query_id not in _compactions
+    return is_compaction(transaction) and transaction.query_id.rpartition(" ")[2] not in _compactions
 
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
