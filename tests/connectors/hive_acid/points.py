@@ -53,6 +53,8 @@ class Trials:
     before: list[Any] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    moves: list[int] = field(default_factory=list)
+    """The points at which a directory is moved."""
 
     @property
     def live(self) -> Path:
@@ -64,7 +66,7 @@ class Trials:
         asked_together([lambda: filled(saved, **properties)])
         told = self._run(None)
         assert told["problems"] == [], told
-        self.before, self.after = told["before"], told["after"]
+        self.before, self.after, self.moves = told["before"], told["after"], told["moves"]
         return int(told["points"])
 
     def faults(self, points: int, kinds: tuple[str, ...] = (READ, *FAULTS)) -> Iterator[Fault]:
@@ -106,7 +108,7 @@ class Trials:
                     problems.append(f"the cause is not named: {error}")
             except KeyboardInterrupt:
                 said = "interrupted"
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - it is a problem
                 problems.append(f"it raised {error!r}")
         rows = None if watch.rows is None else [list(row) for row in watch.rows]
         if fault is None:
@@ -119,6 +121,7 @@ class Trials:
             "said": said,
             "problems": problems,
             "points": len(watch.points),
+            "moves": [point.number for point in watch.points if point.name == "os.rename"],
             "at": f"{at.name} {at.about[-60:]}" if at is not None else "",
         }
 
