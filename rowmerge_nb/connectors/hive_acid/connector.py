@@ -175,7 +175,7 @@ class HiveAcidConnector(Connector):
         """Return the transaction that was begun for a statement, which was interrupted before it got the number."""
         process = this_process()
         own = (opened for opened in self.metastore.open_transactions() if opened.process == process)
-        return next((opened.number for opened in own if opened.query_id.rpartition(" ")[2] == query_id), None)
+        return next((opened.number for opened in own if opened.query_id == query_id), None)
 
     def _has_own_folder(self, table: HiveTable) -> bool:
         """Return whether a table's folder goes with the table: it is managed, and lies in the folder of its schema.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,29 @@ def test_names_with_numbers_beyond_64_bits_are_none_of_hives(tmp_path: Path) -> 
     for name in (f"delta_1_{10**30}", f"base_{10**19}", f"base_1_v{10**40}", "delta_5_3", "base_١"):
         (tmp_path / "t" / name).mkdir()
     assert values(adopt(tmp_path)) == [1]
+
+
+def test_a_folder_whose_name_is_no_text_is_no_partition(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    os.mkdir(os.fsencode(tmp_path / "t") + b"/p=\xff")  # noqa: PTH102 - a name in bytes
+    store, columns = HiveAcidConnector(tmp_path / "store"), {"id": "bigint", "p": "varchar"}
+    refused(
+        "HIVE_INVALID_PARTITION_VALUE",
+        lambda: store.register_table("default", "t", tmp_path / "t", columns=columns, partitioned_by=["p"]),
+    )
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted((1, "a", "x")))
+    scandir = os.scandir
+
+    def denied(path: Any) -> Any:
+        if str(path).endswith("_0000"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    for action in (contents, lambda s: s.compact("default", "t")):
+        error = refused("HIVE_FILESYSTEM_ERROR", lambda action=action: action(store))
+        assert "delta_0000001_0000001_0000' of a Hive table cannot be read: Permission denied" in error.message

@@ -185,15 +185,15 @@ def new_compaction() -> Iterator[str]:
 
 
 def is_compaction(transaction: OpenTransaction) -> bool:
-    """Return whether a transaction is one of `Metastore.open_compaction`; a Hive Metastore knows its query id behind our name."""
-    return transaction.query_id.rpartition(" ")[2].startswith(_COMPACTION)
+    """Return whether a transaction is one of `Metastore.open_compaction`."""
+    return transaction.query_id.startswith(_COMPACTION)
 
 
 def is_abandoned(transaction: OpenTransaction) -> bool:
     """Return whether nothing will end a transaction: its process has died, or its compaction was interrupted in this one."""
     if transaction.process != this_process():
         return has_died(transaction.process)
-    return is_compaction(transaction) and transaction.query_id.rpartition(" ")[2] not in _compactions
+    return is_compaction(transaction) and transaction.query_id not in _compactions
 
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:

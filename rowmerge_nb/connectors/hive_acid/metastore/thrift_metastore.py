@@ -50,6 +50,7 @@ __all__ = ["ThriftMetastore"]
 _SELECT, _INSERT, _UPDATE = 1, 2, 3
 """Kinds of operation, as locks and new partitions are told of them; UPDATE stands for DELETE and MERGE too."""
 _ALL: Final = -1
+_HOST_CHARACTERS: Final = 128
 _PATIENCE_SECONDS: Final = 60.0
 _LONGEST_SILENCE: Final = 60.0
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
@@ -125,18 +126,22 @@ class ThriftMetastore(Metastore):
         """Give the transactions that are open, those of Hive and Trino included."""
         with self._clients.connected("list its transactions") as client:
             found = client.get_open_txns_info().open_txns
-        return [
-            OpenTransaction(info.id, info.user, info.agentInfo or "", info.hostname, (info.startedTime or 0) / 1000)
-            for info in sorted(found, key=lambda info: int(info.id))
-            if info.state == ttypes.TxnState.OPEN
-        ]
+        opened = []
+        for info in sorted(found, key=lambda info: int(info.id)):
+            if info.state == ttypes.TxnState.OPEN:
+                process, _, query_id = (info.hostname or "").partition(" ")
+                agent = info.agentInfo or ""
+                opened.append(OpenTransaction(info.id, info.user, query_id or agent, process, (info.startedTime or 0) / 1000))
+        return opened
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction, and keep it alive."""
         with self._clients.connected("begin a transaction") as client:
-            request = ttypes.OpenTxnRequest(1, user or self._user, self._process, f"rowmerge_nb {query_id}")
+            # Hive 3 forgets what the agent says, and keeps the host: up to 128 characters.
+            host = f"{self._process} {query_id}"[:_HOST_CHARACTERS]
+            request = ttypes.OpenTxnRequest(1, user or self._user, host, f"rowmerge_nb {query_id}")
             number = int(client.open_txns(request).txn_ids[0])
         self._heartbeats.begin(number)
         return number

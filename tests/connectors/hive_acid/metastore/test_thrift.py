@@ -19,6 +19,7 @@ from rowmerge_nb.connectors.hive_acid.metastore import thrift_metastore
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, new_compaction
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of, hive_table_of, thrift_table
 from rowmerge_nb.connectors.hive_acid.reader import splits_of
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
@@ -271,6 +272,22 @@ def test_compactions_of_one_table_exclude_each_other_and_nothing_else(
         store.abort_transaction(number)
     assert [path.name for path in other.compact("default", "t")] == ["base_0000003"]
     assert contents(store) == [(0, "a", "x"), (1, "a", "x"), (2, "a", "x")]
+
+
+def test_a_compaction_that_was_interrupted_keeps_no_other_waiting(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(store)
+    for number in range(2):
+        merge(store, inserted((number, "a", "x")))
+    table = store.metastore.get_table(NAME)
+    assert table is not None
+    with new_compaction() as query_id:
+        number = store.metastore.open_compaction(query_id, table)
+        (opened,) = store.open_transactions()
+        assert (opened.number, opened.query_id, opened.process) == (number, query_id, this_process())
+    assert [path.name for path in store.compact("default", "t")] == ["base_0000002"]
+    assert store.open_transactions() == []
 
 
 def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(store: HiveAcidConnector) -> None:
