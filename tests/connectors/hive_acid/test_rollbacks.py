@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid import metadata, writer
+from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.spi.alterations import SetTableComment
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge
 from tests.connectors.hive_acid.test_writes import A, B, drop
 
@@ -193,3 +196,66 @@ def test_orphans_that_cannot_be_removed_are_not_reported_as_removed(tmp_path: Pa
         patched.setattr(shutil, "rmtree", lambda *_, **__: None)
         assert store.remove_orphans() == []
     assert len(store.remove_orphans()) == 1
+
+
+@pytest.mark.parametrize("what", ["drop", "create", "schema", "comment", "unregister", "insert"])
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_commit_whose_answer_is_lost_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, lands: bool
+) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted(A))
+    statement = Statement(store)
+    about = statement.session, statement.handle
+    if what == "drop":
+        statement.metadata.drop_table(*about)
+    elif what == "create":
+        made = ConnectorTableMetadata(SchemaTableName("default", "u"), (ColumnMetadata("id", parse_type("bigint")),))
+        statement.metadata.create_table(statement.session, made)
+    elif what == "schema":
+        statement.metadata.create_schema(statement.session, "sales")
+    elif what == "comment":
+        statement.metadata.alter_table(*about, SetTableComment("new"))
+    elif what == "insert":
+        statement.stage([inserted(B)])
+        statement.finish()
+    with monkeypatch.context() as patched:
+        commits = losing_commits(patched, lands=lands)
+        action = (lambda: store.unregister_table("default", "t")) if what == "unregister" else statement.commit
+        if lands:
+            action()
+        else:
+            with pytest.raises(RowMergeError, match="disk I/O error") as caught:
+                action()
+            assert caught.value.changed is False
+        assert commits
+    if not lands:
+        statement.rollback()
+    names = {name.table for name in store.metastore.list_tables()}
+    assert names == ({"drop": set(), "unregister": set(), "create": {"t", "u"}}.get(what, {"t"}) if lands else {"t"})
+    assert ("sales" in store.metastore.list_schemas()) is (what == "schema" and lands)
+    assert (store.warehouse / "t").exists() is not (what == "drop" and lands)
+    if "t" in names:
+        assert contents(store) == ([A, B] if what == "insert" and lands else [A])
+        comment = Statement(store).handle.table.comment
+        assert comment == ("new" if what == "comment" and lands else None)
+    assert store.open_transactions() == []
+
+
+def losing_commits(monkeypatch: pytest.MonkeyPatch, *, lands: bool) -> list[str]:
+    """Have the answer of the first COMMIT be lost that makes changes visible."""
+    made: list[str] = []
+
+    class Losing(sqlite3.Connection):
+        def execute(self, sql: str, *more: Any) -> sqlite3.Cursor:
+            if sql.startswith("UPDATE commits"):
+                made.append(sql)
+            if sql == "COMMIT" and made == ["UPDATE commits SET sequence = sequence + 1 RETURNING sequence"]:
+                made.append(sql)
+                super().execute("COMMIT" if lands else "ROLLBACK")
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(sql, *more)
+
+    true = sqlite3.connect
+    monkeypatch.setattr(embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Losing, **more))
+    return made
