@@ -126,7 +126,8 @@ def stated_write_ids(given: Any) -> ValidWriteIds:
         for number in numbers:
             checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on")
         hidden.append(frozenset(numbers))
-    return ValidWriteIds(highest, *hidden)
+    still_open, aborted = hidden
+    return ValidWriteIds(highest, still_open, aborted)
 
 
 def _is_write_id(value: Any) -> bool:

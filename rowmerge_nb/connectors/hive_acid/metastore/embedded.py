@@ -210,7 +210,10 @@ class EmbeddedMetastore(Metastore):
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
             )
-            return [OpenTransaction(int(number), *map(str, texts), float(began or 0)) for number, *texts, began in rows]
+            return [
+                OpenTransaction(int(number), str(user), str(query_id), str(process), began if isinstance(began, float) else 0.0)
+                for number, user, query_id, process, began in rows
+            ]
 
     # -- transactions ---------------------------------------------------------------------------------------------
 

@@ -199,7 +199,7 @@ class ThriftMetastore(Metastore):
             self._change(
                 f"database '{schema}' was changed",
                 partial(_change_schema, schema=schema, folder=self._folder, exists=exists),
-                lambda client, schema=schema, exists=exists: (schema in client.get_all_databases()) is exists,
+                partial(_is_schema_changed, schema=schema, exists=exists),
             )
         for table in changes.dropped:
             self._change(f"table '{table.name}' was dropped", partial(_drop, table=table), partial(_is_gone, table=table))
@@ -207,13 +207,13 @@ class ThriftMetastore(Metastore):
             self._change(
                 f"the comments of table '{table.name}' were changed",
                 partial(_comment, table=table),
-                lambda client, table=table: _comments(_table(client, table.name)) == _comments(table),
+                partial(_is_commented, table=table),
             )
         new: list[HiveTable] = []
         try:
             for table in changes.tables:
                 create = partial(_create, table=table, owner=self._user)
-                self._change(f"table '{table.name}' was created", create, lambda client, table=table: not _is_gone(client, table))
+                self._change(f"table '{table.name}' was created", create, partial(_is_created, table=table))
                 new.append(table)
                 if table.id in changes.adopted:
                     with self._clients.connected(f"take over table '{table.name}'") as client:
@@ -374,8 +374,21 @@ def _is_gone(client: Any, table: HiveTable) -> bool:
     return current is None or current.id != table.id
 
 
-def _comments(table: HiveTable | None) -> tuple[str | None, ...]:
-    return () if table is None else (table.comment, *(column.comment for column in table.columns))
+def _is_created(client: Any, table: HiveTable) -> bool:
+    return not _is_gone(client, table)
+
+
+def _is_commented(client: Any, table: HiveTable) -> bool:
+    current = _table(client, table.name)
+    return current is not None and _comments(current) == _comments(table)
+
+
+def _comments(table: HiveTable) -> tuple[str | None, ...]:
+    return table.comment, *(column.comment for column in table.columns)
+
+
+def _is_schema_changed(client: Any, schema: str, *, exists: bool) -> bool:
+    return (schema in client.get_all_databases()) is exists
 
 
 def _seconds(text: str) -> float:
