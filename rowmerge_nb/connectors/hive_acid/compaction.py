@@ -1,12 +1,13 @@
 """Compaction: many deltas of a table become one directory with the same rows under the same row ids.
 
-A minor one joins deltas, and delete deltas likewise; a major one leaves out what was deleted and makes a base. Both write below a hidden folder
-and rename; readers that began before go on with the old directories, which stay until `obsolete` ones are removed.
+A minor one joins deltas, and delete deltas likewise; a major one omits what was deleted and makes a base. Both write below a hidden folder,
+and the directories are moved when all of them are finished. With the suffix of Hive 3 (``_vN``) they count once transaction N is
+committed. Without it each of them counts as soon as it is moved, so that each must be right by itself. Readers that began before go on
+with the old directories, which stay until `obsolete` ones are removed.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -18,28 +19,32 @@ import pyarrow as pa
 from rowmerge_nb.connectors.hive_acid.names import (
     COMPACTED_FILE,
     VERSION_FILE,
-    AcidDirectory,
     bucket_file,
     bucket_of_delta_file,
     bucket_of_original,
+    delta_directory,
     parse_directory,
 )
 from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, RowKeys, read_deletes, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import write_deletes, write_rows
-from rowmerge_nb.connectors.hive_acid.reader import partition_splits
+from rowmerge_nb.connectors.hive_acid.placing import is_within
+from rowmerge_nb.connectors.hive_acid.reader import living_rows, partition_splits
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, acid_state, data_files, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
+    from rowmerge_nb.connectors.hive_acid.names import AcidDirectory
     from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
     from rowmerge_nb.connectors.hive_acid.state import AcidState
 
-__all__ = ["compact", "obsolete"]
+__all__ = ["obsolete", "write_compaction"]
 
 
-def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool) -> list[Path]:
+def write_compaction(
+    table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool
+) -> list[tuple[Path, Path]]:
     """Compact a table, partition by partition, up to the first write id that is open.
 
     Args:
@@ -51,29 +56,28 @@ def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, cod
         major: make a base.
 
     Returns:
-        The directories that were made.
+        The finished directories, each with the path that it is to get.
     """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
     last = min(last, ids.high_watermark)
     while not suffix and last in ids.aborted:
         last -= 1
-    settled = ValidWriteIds(last, frozenset(), ids.aborted)
-    made: list[Path] = []
+    settled = ValidWriteIds(last, frozenset(), ids.aborted, ids.transactions)
+    finished: list[tuple[Path, Path]] = []
     for name in snapshot.partitions:
         root = Path(table.location) / name
         state = acid_state(root, settled)
-        directories = _major(table, name, state, settled, folder, codec) if major else _minor(table, name, state, folder, codec)
+        if major:
+            directories = _major(table, name, state, settled, folder, codec)
+        else:
+            directories = _minor(table, name, state, _joined(state) if suffix else _runs(state), folder, codec)
         for directory in directories:
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
             if not suffix and directory.name.startswith("base"):
                 (directory / COMPACTED_FILE).write_text('{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8")
-            target = root / f"{directory.name}{suffix}"
-            if not target.exists():
-                directory.rename(target)
-                made.append(target)
-    shutil.rmtree(folder, ignore_errors=True)
-    return made
+            finished.append((directory, root / f"{directory.name}{suffix}"))
+    return finished
 
 
 def _major(
@@ -88,47 +92,100 @@ def _major(
         bucket = bucket_of_original(split.path.name) if split.original else bucket_of_delta_file(split.path.name)
         by_bucket[bucket or 0].append(split)
     for bucket, splits in by_bucket.items():
-        parts = [part for split in splits for part in _rows(table, split.path, split.original, DeletedRows(split.deletes))]
+        parts = [
+            part
+            for split in splits
+            for part in _rows(table, split.path, split.original, DeletedRows(split.deletes), split.elsewhere)
+        ]
         _write(directory / bucket_file(bucket), table, parts, codec)
     yield directory
 
 
-def _minor(table: HiveTable, name: str, state: AcidState, folder: Path, codec: OrcCodec) -> Iterator[Path]:
-    root = Path(table.location) / name
+def _joined(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
+    """Return all deltas and all delete deltas; both get one range, as Hive has it."""
     joined = (*state.deltas, *state.delete_deltas)
-    if len({(d.lowest, d.highest, d.statement) for d in joined}) < 2:
-        return
-    # Both kinds have one range, or the wider one would hide the other.
-    lowest, highest = min(d.lowest for d in joined), max(d.highest for d in joined)
-    for kind, directories in (("delta", state.deltas), ("delete_delta", state.delete_deltas)):
-        if not directories:
-            continue
-        directory = folder / name / f"{kind}_{lowest:07d}_{highest:07d}"
-        directory.mkdir(parents=True)
-        by_name = defaultdict(list)
-        for source in directories:
-            for file in data_files(root / source.name):
-                by_name[bucket_file(bucket_of_delta_file(file.name) or 0)].append(file)
-        for file_name, files in by_name.items():
+    return [joined] if len({(d.lowest, d.highest, d.statement) for d in joined}) > 1 else []
+
+
+def _runs(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
+    """Return runs of deltas of one kind, among whose write ids there is no delta of the other kind.
+
+    Readers without the suffix see a directory as soon as it is moved, and take a delta for a replacement of both kinds within its range.
+    So one that is joined out of a run hides nothing that it does not have.
+    """
+    runs: list[tuple[AcidDirectory, ...]] = []
+    for mine, others in ((state.deltas, state.delete_deltas), (state.delete_deltas, state.deltas)):
+        run: tuple[AcidDirectory, ...] = ()
+        for directory in mine:
+            lowest, highest = _range((*run, directory))
+            if any(other.lowest <= highest and lowest <= other.highest for other in others):
+                runs.append(run)
+                run = ()
+            run = (*run, directory)
+        runs.append(run)
+    return [run for run in runs if len({(d.lowest, d.highest, d.statement) for d in run}) > 1]
+
+
+def _range(directories: Sequence[AcidDirectory]) -> tuple[int, int]:
+    return min(d.lowest for d in directories), max(d.highest for d in directories)
+
+
+def _minor(
+    table: HiveTable, name: str, state: AcidState, groups: Sequence[Sequence[AcidDirectory]], folder: Path, codec: OrcCodec
+) -> Iterator[Path]:
+    for group in groups:
+        lowest, highest = _range(group)
+        for kind in ("delta", "delete_delta"):
+            directories = [directory for directory in group if directory.kind == kind]
+            if not directories:
+                continue
+            directory = folder / name / delta_directory(kind, lowest, highest, None)
+            directory.mkdir(parents=True)
             if kind == "delta":
-                parts = [part for file in files for part in _rows(table, file, None, DeletedRows(()))]
-                _write(directory / file_name, table, parts, codec)
+                _join_rows(table, name, state, directories, directory, codec)
             else:
-                keys, current = read_deletes(files)
-                write_deletes(directory / file_name, table.data_columns, current, keys, codec)
-        yield directory
+                _join_deletes(table, name, directories, directory, codec)
+            yield directory
+
+
+def _files_by_bucket(
+    table: HiveTable, name: str, directories: Sequence[AcidDirectory]
+) -> dict[str, list[tuple[AcidDirectory, Path]]]:
+    by_bucket = defaultdict(list)
+    for source in directories:
+        for file in data_files(Path(table.location) / name / source.name):
+            by_bucket[bucket_file(bucket_of_delta_file(file.name) or 0)].append((source, file))
+    return by_bucket
+
+
+def _join_rows(
+    table: HiveTable, name: str, state: AcidState, directories: Sequence[AcidDirectory], target: Path, codec: OrcCodec
+) -> None:
+    for bucket, files in _files_by_bucket(table, name, directories).items():
+        parts = [
+            part
+            for source, file in files
+            for part in _rows(table, file, None, DeletedRows(()), state.overlaps.get(source.name, 0))
+        ]
+        _write(target / bucket, table, parts, codec)
+
+
+def _join_deletes(table: HiveTable, name: str, directories: Sequence[AcidDirectory], target: Path, codec: OrcCodec) -> None:
+    for bucket, files in _files_by_bucket(table, name, directories).items():
+        keys, current = read_deletes([file for _, file in files])
+        write_deletes(target / bucket, table.data_columns, current, keys, codec)
 
 
 def _rows(
-    table: HiveTable, path: Path, original: tuple[int, int] | None, deleted: DeletedRows
+    table: HiveTable, path: Path, original: tuple[int, int] | None, deleted: DeletedRows, elsewhere: int
 ) -> Iterator[tuple[RowKeys, pa.Table]]:
-    """Give the rows of a file that are not deleted, with their keys."""
+    """Yield the rows of a file that count, with their keys."""
     for _, keys, arrays in read_rows(path, list(enumerate(table.data_columns)), original, keys=True):
         if keys is None:
             continue
-        kept = ~deleted.contains(keys) if deleted else np.ones(len(keys.numbers), bool)
+        living = living_rows(keys, deleted, elsewhere)
         data = pa.table(arrays, names=[column.name for column in table.data_columns])
-        yield RowKeys(keys.write_ids[kept], keys.buckets[kept], keys.numbers[kept]), data.filter(pa.array(kept))
+        yield keys.take(np.flatnonzero(living)), data.filter(pa.array(living))
 
 
 def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table]], codec: OrcCodec) -> None:
@@ -138,19 +195,26 @@ def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table
 
 
 def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:
-    """Give what a compaction has made superfluous: directories and files that statements which begin now do not read."""
+    """Yield what compactions have replaced: directories and files that statements which begin now do not read.
+
+    Compactions that are not committed are none of it, and neither is what lies behind a link.
+    """
     ids = snapshot.write_ids
     for name in snapshot.partitions:
         root = Path(table.location) / name
+        if not is_within(root, Path(table.location)):
+            continue
+        # Listed before: what is moved here meanwhile is not known to be obsolete.
+        entries = [entry for entry in visible(root) if not entry.is_symlink()]
         # Seen by the oldest open transaction too, a compacted base hides what is below it for everyone.
         state = acid_state(root, replace(ids, aborted=frozenset()))
-        read = {d.name for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None}
+        current = {d.name for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None}
         limit = min(ids.open, default=ids.high_watermark + 1)
-        yield from (root / d.name for d in _directories(root) if d.name not in read and d.highest < limit)
-        if state.base is not None:
-            yield from (entry for entry in visible(root) if entry.is_file())
-
-
-def _directories(root: Path) -> Iterable[AcidDirectory]:
-    found = (parse_directory(entry.name) for entry in visible(root) if entry.is_dir())
-    return [directory for directory in found if directory is not None]
+        for entry in entries:
+            if entry.is_file():
+                superfluous = state.base is not None
+            else:
+                directory = parse_directory(entry.name)
+                superfluous = directory is not None and directory.highest < limit and ids.is_visible(directory)
+            if superfluous and entry.name not in current:
+                yield entry

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import threading
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
-from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
+from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table, described_columns
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
     dropped_folder,
+    folders_in,
     forget_creation,
     is_nobodys,
-    orphans_of,
+    is_orphan,
+    note_creation,
+    orphan_candidates,
     statement_of,
 )
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, is_abandoned, new_compaction
+from rowmerge_nb.connectors.hive_acid.names import highest_visibility
 from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
+from rowmerge_nb.connectors.hive_acid.placing import place, remove_aside, remove_placed
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
-from rowmerge_nb.connectors.hive_acid.state import stated_write_ids
+from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, folder_errors, stated_write_ids
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
-from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path
+from rowmerge_nb.connectors.shared.disk import refused, writing
+from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
 from rowmerge_nb.errors import ConnectorError, SetupError, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Metastore, OpenTransaction
+    from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
@@ -129,6 +137,10 @@ class HiveAcidConnector(Connector):
         number = _number(transaction_handle)
         transaction = self._transactions[number]
         if transaction.number is not None or transaction.changes:
+            for table in transaction.removed:
+                if self._has_own_folder(table):
+                    with suppress(OSError):
+                        note_creation(Path(table.location))
             try:
                 self.metastore.commit(transaction.number, transaction.changes)
             except ConnectorError as error:
@@ -138,19 +150,40 @@ class HiveAcidConnector(Connector):
                 raise
         with self._lock:
             del self._transactions[number]
-        # The change is there. What is left over is nobody's, and listed by `orphans` if it stays.
+        # The change is visible. What is left over belongs to no table, and is listed by `orphans` if it stays.
         for folder in transaction.folders:
-            forget_creation(folder)
-        with suppress(OSError):
-            _remove_dropped(transaction.removed)
-            _remove_attempts(transaction)
+            forget_creation(folder.path)
+        for table in transaction.removed:
+            if self._has_own_folder(table):
+                _remove_dropped(table)
+        _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Hide for ever what the transaction has written, and remove it; nothing of one that was committed all the same."""
         with self._lock:
             transaction = self._transactions.pop(_number(transaction_handle), None)
-        if transaction is not None and self._undone(transaction):
+        if transaction is None:
+            return
+        if transaction.number is None and transaction.beginning:
+            transaction.number = self._begun_for(transaction.beginning)
+        if self._undone(transaction):
             _remove_files(transaction)
+            for table in transaction.removed:
+                forget_creation(Path(table.location))
+
+    def _begun_for(self, query_id: str) -> int | None:
+        """Return the transaction that was begun for a statement, which was interrupted before it got the number."""
+        process = this_process()
+        own = (opened for opened in self.metastore.open_transactions() if opened.process == process)
+        return next((opened.number for opened in own if opened.query_id == query_id), None)
+
+    def _has_own_folder(self, table: HiveTable) -> bool:
+        """Return whether a table's folder goes with the table: it is managed, and lies in the folder of its schema.
+
+        The metastore may name any folder; what lies elsewhere stays.
+        """
+        folder = Path(table.location)
+        return table.managed and ".." not in folder.parts and self.metastore.schema_location(table.name.schema) in folder.parents
 
     def _undone(self, transaction: HiveTransaction) -> bool:
         """End a transaction in the metastore, and tell whether nothing of it counts."""
@@ -165,15 +198,11 @@ class HiveAcidConnector(Connector):
 
     def _aborted(self, number: int, transaction: HiveTransaction) -> bool:
         """Abort a transaction; where the disk is full its files make room for the record of that, since nothing open counts."""
-        try:
-            return self.metastore.abort(number)
-        except ConnectorError:
-            if all(opened.number != number for opened in self.metastore.open_transactions()):
-                raise
-        _remove_files(transaction)
-        self._unended.add(number)
-        self._end_late()
-        return True
+        hidden = self._is_hidden(number)
+        if number in self._unended:
+            _remove_files(transaction)
+            self._end_late()
+        return hidden
 
     def _end_late(self) -> None:
         """Abort the transactions whose end the metastore had no room for."""
@@ -259,10 +288,13 @@ class HiveAcidConnector(Connector):
         folder = Path(checked_path(location, "location")).absolute()
         metadata = described_columns(columns)
         valid = None if write_ids is None else stated_write_ids(write_ids)
-        if not folder.is_dir():
+        with folder_errors(folder):
+            exists = folder.is_dir()
+        if not exists:
             msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'"
             raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
-        owner = other_owner(getattr(self.metastore, "file", None), folder)
+        with folder_errors(folder):
+            owner = other_owner(getattr(self.metastore, "file", None), folder)
         if owner is not None:
             msg = f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'"
             hint = "A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory."
@@ -278,11 +310,13 @@ class HiveAcidConnector(Connector):
         table = defined_table(uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False)
         partitions = adopted_partitions(table)
         adopted = adopted_write_ids(table, partitions) if valid is None else valid
+        # All compactions that are there count, whatever transactions of another metastore they belong to.
+        adopted = replace(adopted, transactions=ValidTransactions(highest_visibility(folder)))
         changes = Changes(tables=[table], adopted={table.id: adopted}, written=[table])
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
-        self.metastore.commit(None, changes)
         forget_creation(folder)
+        self.metastore.commit(None, changes)
 
     def unregister_table(self, schema: str, name: str) -> None:
         """Take a table out of the metastore; its files stay where they are.
@@ -291,8 +325,9 @@ class HiveAcidConnector(Connector):
             ConnectorError: TABLE_NOT_FOUND.
         """
         table = self._table(schema, name)
-        self.metastore.commit(None, Changes(dropped=[table]))
+        # Before: with a note, a folder without a table is an orphan.
         forget_creation(Path(table.location))
+        self.metastore.commit(None, Changes(dropped=[table]))
 
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
@@ -309,31 +344,49 @@ class HiveAcidConnector(Connector):
             The directories that were made.
 
         Raises:
-            ConnectorError: TABLE_NOT_FOUND, or NOT_SUPPORTED for a table that is not transactional.
+            ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another compaction
+                of the table takes long, or the table is dropped meanwhile; the store's own code if the disk refuses.
         """
         table = self._table(schema, name, transactional=True)
-        number = self.metastore.open_transaction("compactor", f"compaction of {table.name}")
+        with new_compaction() as query_id, writing(f"The compaction of table '{table.name}'", "HIVE_FILESYSTEM_ERROR"):
+            return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+
+    def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
+        """Compact a table in a transaction, which ends here."""
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
+        placed: list[PlacedFolder] = []
+        # Hive 3 and Trino do not read the suffix, so that in a Hive Metastore each directory counts by itself.
+        suffix = "" if self.metastore.shared else f"_v{number:07d}"
         try:
-            suffix = "" if self.metastore.shared else f"_v{number:07d}"
-            made = compact(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
-        except BaseException:
-            self.metastore.abort(number)
-            shutil.rmtree(folder, ignore_errors=True)
+            made = write_compaction(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
+            self.metastore.while_open(number, table, lambda: _place_all(made, placed), is_new=False)
+            self.metastore.commit(number, Changes(sequences={table.id: 0}))
+        except BaseException as error:
+            if getattr(error, "changed", False) is not None and self._is_hidden(number) and suffix:
+                remove_placed(placed)
+                self._end_late()
             raise
-        self.metastore.commit(number, Changes())
-        return made
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return [directory.path for directory in placed]
+
+    def _is_hidden(self, number: int) -> bool:
+        """Abort a transaction; return whether what it has written is hidden for ever, the end of the transaction noted or not."""
+        try:
+            return self.metastore.abort(number)
+        except ConnectorError:
+            if all(opened.number != number for opened in self.metastore.open_transactions()):
+                raise
+        self._unended.add(number)
+        return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
-        """Remove what compactions have made superfluous, and give it; to be called when no statement reads the table."""
+        """Remove what compactions have replaced, and return what was removed; to be called when no statement reads the table."""
         table = self._table(schema, name, transactional=True)
-        removed = sorted(obsolete(table, self.metastore.snapshot(table)))
-        for path in removed:
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-        return removed
+        paths = sorted(obsolete(table, self.metastore.snapshot(table)))
+        for path in paths:
+            _remove(path)
+        return [path for path in paths if not os.path.lexists(path)]
 
     def _table(self, schema: str, name: str, *, transactional: bool = False) -> HiveTable:
         full_name = checked_table_name(schema, name)
@@ -367,30 +420,43 @@ class HiveAcidConnector(Connector):
         whose table was taken out of the metastore, or which somebody has put there to be registered, is none of them.
         """
         self._end_late()
+        # What exists is listed before the metastore is asked: what a statement makes meanwhile is not among it.
+        schemas = [] if self.metastore.shared else [self.warehouse]
+        schemas += [folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"]
+        beside = [entry for schema in schemas for entry in folders_in(schema)]
+        candidates = {table: orphan_candidates(table) for table in self._tables() if table.transactional}
+        processes = self._aborted_dead()
+        running = {transaction.number for transaction in self.metastore.open_transactions()}
+        known = {Path(table.location) for table in self._tables()}
+        with self._lock:
+            known |= {folder.path for transaction in self._transactions.values() for folder in transaction.folders}
+        orphans = [
+            path
+            for table, paths in candidates.items()
+            for write_ids in [self.metastore.snapshot(table).write_ids]
+            for path in paths
+            if is_orphan(path, write_ids, running)
+        ]
+        if not running:
+            orphans += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
+        owners = {path: statement_of(path) for path in orphans}
+        return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(orphans)]
+
+    def _aborted_dead(self) -> dict[int, str]:
+        """Abort the transactions that nothing else will end; return their processes by their numbers."""
         processes = {}
         for transaction in self.metastore.open_transactions():
-            if has_died(transaction.process):
+            if is_abandoned(transaction):
                 processes[transaction.number] = transaction.process
                 self.metastore.abort(transaction.number)
-        running = {transaction.number for transaction in self.metastore.open_transactions()}
-        tables = self._tables()
-        found = [
-            path for table in tables if table.transactional for path in orphans_of(table, self.metastore.snapshot(table), running)
-        ]
-        known = {Path(table.location) for table in tables}
-        known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
-        schemas = [] if running or self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
-        beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
-        found += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
-        owners = {path: statement_of(path) for path in found}
-        return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(found)]
+        return processes
 
     def remove_orphans(self) -> list[Orphan]:
-        """Remove what `orphans` lists; give what was removed."""
-        removed = self.orphans()
-        for orphan in removed:
-            shutil.rmtree(orphan.name, ignore_errors=True)
-        return removed
+        """Remove what `orphans` lists, and return what was removed."""
+        orphans = self.orphans()
+        for orphan in orphans:
+            _remove(Path(orphan.name))
+        return [orphan for orphan in orphans if not os.path.lexists(orphan.name)]
 
     def _tables(self) -> list[HiveTable]:
         found = []
@@ -428,29 +494,48 @@ def _number(handle: ConnectorTransactionHandle) -> int:
     return handle.number
 
 
-def _remove_dropped(tables: Sequence[HiveTable]) -> None:
-    """Remove the files of dropped tables, at once out of the way of a table of the same name.
+def _place_all(made: Sequence[tuple[Path, Path]], placed: list[PlacedFolder]) -> None:
+    """Move finished directories; one that exists already was made by an earlier compaction, and has the same rows."""
+    for source, path in made:
+        if not os.path.lexists(path):
+            place(source, path, placed)
 
-    Only now that the table is dropped: a folder that is moved before would be missing if the drop failed. Until then nobody can make a
-    folder of this name.
+
+def _remove(path: Path) -> None:
+    """Remove a directory or file as far as that can be done; of a link only the link."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _remove_dropped(table: HiveTable) -> None:
+    """Remove the files of a dropped table, at once out of the way of a table of the same name.
+
+    Only now that the table is dropped: a folder that is moved before would be missing if the drop failed. Until then no other folder of
+    this name can be made.
     """
-    for table in tables:
-        folder = Path(table.location)
-        if table.managed and folder.is_dir():
-            aside = folder.rename(dropped_folder(folder, table.id))
-            shutil.rmtree(aside, ignore_errors=True)
+    folder = Path(table.location)
+    with suppress(OSError):
+        _remove(folder if folder.is_symlink() else folder.rename(dropped_folder(folder, table.id)))
 
 
 def _remove_files(transaction: HiveTransaction) -> None:
-    """Remove all that a transaction has written."""
-    for folder in (*transaction.made, *transaction.folders):
-        shutil.rmtree(folder, ignore_errors=True)
+    """Remove all that a transaction has written. Its tasks may still be writing."""
+    remove_placed(transaction.placed)
+    for partition in reversed(transaction.partitions):
+        with suppress(OSError):
+            # Only if it is empty: another statement may have rows there.
+            partition.rmdir()
     _remove_attempts(transaction)
+    for folder in transaction.folders:
+        if folder.is_placed:
+            remove_aside(folder.path, "_dropped_")
+    remove_placed(transaction.folders)
 
 
 def _remove_attempts(transaction: HiveTransaction) -> None:
-    """Remove the folders that attempts of tasks wrote into."""
-    for folder, prefix in transaction.written:
-        with suppress(OSError):
-            for attempt in folder.glob(f"{prefix}_*"):
-                shutil.rmtree(attempt, ignore_errors=True)
+    """Remove the folders that attempts of tasks write into."""
+    for folder, name in transaction.written:
+        remove_aside(folder / name, f"{name}_")

@@ -70,6 +70,9 @@ def defined_table(
     partitioned_by = _partition_columns(columns, properties)
     bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
     transactional = properties.get("transactional")
+    if transactional not in (None, True, False):
+        msg = f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to boolean"
+        raise AnalysisError(msg, code=_INVALID, properties=("transactional",), hint="It is true or false.")
     return HiveTable(
         identity,
         name,
@@ -159,11 +162,11 @@ def _buckets(
 ) -> tuple[tuple[str, ...], int | None, int]:
     listed = _names(columns, properties, "bucketed_by", "Bucketing")
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
-    if version not in {1, 2}:
+    if type(version) is not int or version not in {1, 2}:
         msg = f"bucketing_version must be 1 or 2, not {version}"
         hint = "It is 2 for tables that Hive 3 has made, and 1 for older ones."
         raise AnalysisError(msg, code=_INVALID, properties=("bucketing_version",), hint=hint)
-    if (not listed) != (not count) or (count and (not isinstance(count, int) or not 1 <= count <= BUCKET_LIMIT)):
+    if (not listed) != (not count) or (count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)):
         msg = f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together"
         raise AnalysisError(
             msg,

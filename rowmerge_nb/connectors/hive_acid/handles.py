@@ -71,12 +71,12 @@ class HiveWrite:
 
     Args:
         write_id: the transaction's write id in the table.
-        prefix: how the folders are called, below the table's, that attempts of tasks write into.
+        folder: name of the hidden folder, below the table's, in which attempts of tasks write. The driver makes and removes it.
         codec: how files are compressed.
     """
 
     write_id: int
-    prefix: str
+    folder: str
     codec: OrcCodec = OrcCodec.GZIP
 
 
@@ -109,6 +109,7 @@ class HiveSplit(ConnectorSplit):
         domains: per data column, by its place among them, what its values must satisfy to matter; stripes that have none such are not
             read.
         small: the whole table is so small that reading it where the statement is planned costs less than a task.
+        elsewhere: rows up to this write id are read from another directory, and left out here.
     """
 
     path: Path
@@ -119,6 +120,7 @@ class HiveSplit(ConnectorSplit):
     stripes: tuple[int, int] | None = None
     domains: tuple[tuple[int, ColumnDomain], ...] = ()
     small: bool = False
+    elsewhere: int = 0
 
     @property
     def carries_rows(self) -> bool:

@@ -17,23 +17,26 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 
 __all__ = [
     "adopted_partitions",
     "adopted_write_ids",
     "dropped_folder",
+    "folders_in",
     "forget_creation",
     "is_nobodys",
+    "is_orphan",
     "note_creation",
-    "orphans_of",
+    "orphan_candidates",
     "statement_of",
 ]
 
 _IN_THE_MAKING: Final = "_in_the_making"
-"""The file in a new table's folder that says that there is no such table yet."""
-_DROPPED: Final = re.compile(r"_dropped_[0-9a-f]{32}")
-_ATTEMPT: Final = re.compile(r"_tmp_(.+)_(\d+)_[0-9a-f]{12}")
+"""The file in a folder that belongs to nothing without a table: of a table that is being made, or dropped."""
+_DROPPED: Final = re.compile(r"_dropped_([0-9a-f]{32}|[0-9a-f]{12})")
+_ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-f]{12}|_tmp_(?P<query>.+)_(?P<number>\d{1,11})")
+"""A statement's folder while it runs, and as it is removed; the latter is also how folders of single attempts were called once."""
 
 
 def note_creation(folder: Path) -> None:
@@ -42,7 +45,7 @@ def note_creation(folder: Path) -> None:
 
 
 def forget_creation(folder: Path) -> None:
-    """Remove the note: the table is there."""
+    """Remove the note: the table exists, or its folder is to stay without it."""
     with suppress(OSError):
         (folder / _IN_THE_MAKING).unlink()
 
@@ -59,7 +62,7 @@ def dropped_folder(folder: Path, identity: str) -> Path:
 def is_nobodys(folder: Path) -> bool:
     """Tell whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
     return (
-        (folder / _IN_THE_MAKING).exists()
+        os.path.lexists(folder / _IN_THE_MAKING)
         or _DROPPED.fullmatch(folder.name) is not None
         or not any(files for _, _, files in os.walk(folder))
     )
@@ -98,41 +101,63 @@ def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWrite
     return ValidWriteIds(max((directory.highest for directory in found if directory is not None), default=0))
 
 
-def orphans_of(table: HiveTable, snapshot: Snapshot, running: Collection[int]) -> Iterator[Path]:
-    """Give the directories of a table that no reader will ever see.
+def orphan_candidates(table: HiveTable) -> list[Path]:
+    """Return the directories of a table that belong to a single transaction, whatever has become of it.
 
-    Args:
-        table: the table.
-        snapshot: its write ids and partitions.
-        running: numbers of the metastore's open transactions.
+    They are listed before the metastore is asked: a transaction that begins afterwards has none of them.
     """
     root = Path(table.location)
-    if not root.is_dir():
-        return
-    for entry in root.iterdir():
-        attempt = _ATTEMPT.fullmatch(entry.name)
-        if attempt is not None and int(attempt[2]) not in running:
-            yield entry
-    known = {root / name for name in snapshot.partitions}
-    folders = (
-        known | {path for path in root.glob("/".join("*" * len(table.partitioned_by))) if path.is_dir()}
-        if table.partitioned_by
-        else known
+    attempts = [entry for entry in folders_in(root) if _ATTEMPT.fullmatch(entry.name)]
+    deltas = [entry for folder in _partition_folders(root, len(table.partitioned_by)) for entry in folders_in(folder)]
+    return [*attempts, *(entry for entry in deltas if parse_directory(entry.name) is not None)]
+
+
+def is_orphan(candidate: Path, write_ids: ValidWriteIds, running: Collection[int]) -> bool:
+    """Return whether no reader will ever see a candidate.
+
+    Args:
+        candidate: one of `orphan_candidates`.
+        write_ids: those of its table, asked for after `running`.
+        running: numbers of the metastore's open transactions, asked for after the candidates.
+    """
+    directory = parse_directory(candidate.name)
+    if directory is None:
+        return statement_of(candidate)[1] not in running
+    if directory.visibility is not None and write_ids.transactions is not None:
+        number = directory.visibility
+        if number in write_ids.transactions.uncommitted:
+            return number not in running
+    return directory.kind != "base" and all(
+        number in write_ids.aborted for number in range(directory.lowest, directory.highest + 1)
     )
-    for folder in folders:
-        for entry in folder.iterdir() if folder.is_dir() else ():
-            directory = parse_directory(entry.name)
-            if directory is None or directory.kind == "base":
-                continue
-            if all(number in snapshot.write_ids.aborted for number in range(directory.lowest, directory.highest + 1)):
-                yield entry
+
+
+def _partition_folders(folder: Path, depth: int) -> Iterator[Path]:
+    if not depth:
+        yield folder
+        return
+    for entry in folders_in(folder):
+        if not entry.name.startswith(("_", ".")):
+            yield from _partition_folders(entry, depth - 1)
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return the folders within a folder; links lead elsewhere, and what cannot be looked at is left alone."""
+    try:
+        with os.scandir(folder) as entries:
+            return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
 
 
 def statement_of(attempt: Path) -> tuple[str, int]:
     """Give the query id and the transaction that an attempt's folder is named by; nothing for other folders.
 
-    >>> statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
-    (('q7', 12), ('', 0))
+    >>> statement_of(Path("t/_tmp_q7_12")), statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
+    (('q7', 12), ('q7', 12), ('', 0))
     """
-    found = _ATTEMPT.fullmatch(attempt.name)
-    return (found[1], int(found[2])) if found is not None else ("", 0)
+    match = _ATTEMPT.fullmatch(attempt.name)
+    if match is None:
+        return "", 0
+    parts = match.groupdict()
+    return parts["old_query"] or parts["query"], int(parts["old_number"] or parts["number"])

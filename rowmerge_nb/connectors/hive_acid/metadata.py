@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import uuid
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +22,11 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     changeable_table,
     hive_table,
 )
-from rowmerge_nb.connectors.hive_acid.housekeeping import note_creation
+from rowmerge_nb.connectors.hive_acid.housekeeping import dropped_folder, note_creation
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.placing import place
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
 from rowmerge_nb.connectors.hive_acid.statistics import column_statistics, most_rows
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Metastore
+    from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
@@ -63,8 +67,10 @@ class HiveTransaction:
         number: the metastore's transaction, as soon as rows are written.
         changes: what the commit makes visible.
         tables: tables that were looked up; None for one that is dropped.
-        written: folder of every table that rows are written into, with the prefix of the attempts' folders.
-        made: directories of deltas that were published.
+        beginning: the statement for which the metastore's transaction is being begun; empty before that.
+        written: folder of every table that rows are written into, with the name of the folder in it that attempts write into.
+        placed: directories of deltas that were moved to where readers look for them.
+        partitions: folders of partitions that were made for them.
         folders: folders of new tables.
         removed: tables whose files go with the commit.
         codec: how the files that it writes are compressed.
@@ -73,9 +79,11 @@ class HiveTransaction:
     number: int | None = None
     changes: Changes = field(default_factory=Changes)
     tables: dict[SchemaTableName, HiveTableHandle | None] = field(default_factory=dict)
+    beginning: str = ""
     written: list[tuple[Path, str]] = field(default_factory=list)
-    made: list[Path] = field(default_factory=list)
-    folders: list[Path] = field(default_factory=list)
+    placed: list[PlacedFolder] = field(default_factory=list)
+    partitions: list[Path] = field(default_factory=list)
+    folders: list[PlacedFolder] = field(default_factory=list)
     removed: list[HiveTable] = field(default_factory=list)
     codec: OrcCodec = OrcCodec.GZIP
 
@@ -154,8 +162,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         made = (metadata.columns, metadata.properties, str(location))
         table = defined_table(uuid.uuid4().hex, name, *made, managed=True, comment=metadata.comment)
         try:
-            location.mkdir(parents=True)
-            note_creation(location)
+            self._make_table_folder(session, location, dropped_folder(location, table.id))
         except FileExistsError:
             msg = f"Target directory for table '{name}' already exists: {location}"
             raise ConnectorError(
@@ -165,10 +172,28 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             ) from None
         except OSError as error:
             raise refused(error, f"Directory '{location}' of table '{name}'", "HIVE_FILESYSTEM_ERROR") from error
-        self._transaction.folders.append(location)
         self._transaction.changes.tables.append(table)
         partitions = () if table.partitioned_by else ("",)
         self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
+
+    def _make_table_folder(self, session: ConnectorSession, location: Path, aside: Path) -> None:
+        """Make a table's folder, with the note that it belongs to no table yet.
+
+        Raises:
+            FileExistsError: the folder exists.
+            OSError: the disk refuses.
+        """
+        if os.path.lexists(location):
+            raise FileExistsError(location)
+        # As long as it is open, the folder is not taken for that of a statement that has died.
+        self._begun(session)
+        try:
+            aside.mkdir(parents=True)
+            note_creation(aside)
+            place(aside, location, self._transaction.folders)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table with the commit; files of a registered table stay."""
@@ -297,6 +322,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """Give the number of the metastore's transaction, and begin it if need be."""
         transaction = self._transaction
         if transaction.number is None:
+            transaction.beginning = session.query_id
             transaction.number = self._metastore.open_transaction(session.user, session.query_id)
         return transaction.number
 
@@ -307,7 +333,14 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             f"_tmp_{session.query_id}_{number}",
             transaction.codec,
         )
-        transaction.written.append((Path(handle.table.location), write.prefix))
+        location = Path(handle.table.location)
+        transaction.written.append((location, write.folder))
+        try:
+            (location / write.folder).mkdir(exist_ok=True)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                visible(location)
+            raise refused(error, f"Directory '{location}' of table '{handle.table.name}'", "HIVE_FILESYSTEM_ERROR") from error
         return write
 
     def _publish(
@@ -332,7 +365,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: written.extend(publish(handle, write, files, transaction.made)),
+            lambda: written.extend(publish(handle, write, files, transaction.placed, transaction.partitions)),
             is_new=is_new,
         )
         return ConnectorOutputMetadata(tuple(written))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "BUCKET_LIMIT",
@@ -24,6 +28,7 @@ __all__ = [
     "delta_directory",
     "encode_bucket",
     "escape",
+    "highest_visibility",
     "normalized_buckets",
     "parse_directory",
     "unescape",
@@ -38,7 +43,10 @@ DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 BUCKET_LIMIT: Final = 1 << 12
 STATEMENT_LIMIT: Final = 1 << 12
 
-_DIRECTORY: Final = re.compile(r"(?:(base)_(\d+)|(delta|delete_delta)_(\d+)_(\d+)(?:_(\d+))?)(_v\d+)?")
+_DIRECTORY: Final = re.compile(
+    r"(?:(base)_(\d{1,18})|(delta|delete_delta)_(\d{1,18})_(\d{1,18})(?:_(\d{1,18}))?)(?:_v(\d{1,18}))?", re.ASCII
+)
+"""At most 18 digits: larger numbers do not fit into the 64 bits that Hive has for them."""
 _DELTA_FILE: Final = re.compile(r"bucket_(\d+)(_\d+)?")
 _ORIGINAL: Final = re.compile(r"(\d+)_\d+.*|bucket_(\d+)(_\d+)?")
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
@@ -54,7 +62,7 @@ class AcidDirectory:
         lowest: smallest write id whose rows may be in it; 0 for a base.
         highest: largest one.
         statement: number of the statement within the transaction; None if the name has none.
-        compacted: the name ends with the number of the transaction that compacted (``_v12``).
+        visibility: the transaction of the compaction that wrote it, which the name ends with (``_v12``); None if the name has none.
     """
 
     name: str
@@ -62,7 +70,12 @@ class AcidDirectory:
     lowest: int
     highest: int
     statement: int | None = None
-    compacted: bool = False
+    visibility: int | None = None
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the name says that a compaction wrote the directory."""
+        return self.visibility is not None
 
 
 def parse_directory(name: str) -> AcidDirectory | None:
@@ -76,12 +89,24 @@ def parse_directory(name: str) -> AcidDirectory | None:
     found = _DIRECTORY.fullmatch(name)
     if found is None:
         return None
-    base, number, kind, lowest, highest, statement, compacted = found.groups()
+    base, number, kind, lowest, highest, statement, transaction = found.groups()
+    visibility = int(transaction) if transaction is not None else None
     if base:
-        return AcidDirectory(name, "base", 0, int(number), None, compacted is not None)
-    return AcidDirectory(
-        name, kind, int(lowest), int(highest), int(statement) if statement is not None else None, compacted is not None
-    )
+        return AcidDirectory(name, "base", 0, int(number), None, visibility)
+    return AcidDirectory(name, kind, int(lowest), int(highest), int(statement) if statement is not None else None, visibility)
+
+
+def highest_visibility(folder: Path) -> int:
+    """Return the largest transaction that names of directories in a table's folder end with, or 0.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "p=1" / "base_5_v12").mkdir(parents=True)
+    >>> highest_visibility(folder)
+    12
+    """
+    parsed = (parse_directory(name) for _, names, _ in os.walk(folder) for name in names)
+    return max((directory.visibility or 0 for directory in parsed if directory is not None), default=0)
 
 
 def delta_directory(kind: str, lowest: int, highest: int, statement: int | None) -> str:

@@ -13,10 +13,10 @@ from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
-from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, KeysFirst, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, KeysFirst, RowKeys, read_rows, reading, row_count
 from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
-from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
+from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version, folder_errors
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
@@ -26,6 +26,8 @@ from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
-__all__ = ["HivePageSourceProvider", "HiveSplitManager", "partition_splits", "read_split", "splits_of"]
+__all__ = ["HivePageSourceProvider", "HiveSplitManager", "living_rows", "partition_splits", "read_split", "splits_of"]
 
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
@@ -69,6 +71,11 @@ def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> 
     Raises:
         ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
     """
+    with folder_errors(Path(handle.table.location)):
+        return _splits(handle, constraint)
+
+
+def _splits(handle: HiveTableHandle, constraint: Constraint | None) -> list[HiveSplit]:
     table, domains = handle.table, data_domains(handle.table, constraint)
     buckets = wanted_buckets(table, constraint)
     splits = [
@@ -119,7 +126,8 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             _check_bucket(file, bucket, table)
             event_file = file.name if bucket is None else bucket_file(bucket)
             deletes = tuple(files[event_file] for files in deleting if event_file in files)
-            yield HiveSplit(file, name, deletes, None, bucket if table.bucket_count is not None else None)
+            placed = bucket if table.bucket_count is not None else None
+            yield HiveSplit(file, name, deletes, None, placed, elsewhere=state.overlaps.get(directory.name, 0))
     first: dict[int, int] = {}
     alone = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
     for file in state.originals:
@@ -188,7 +196,12 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
         wanted += [name for name in table.bucketed_by if name not in wanted]
     data = [(indexes[name], table.data_columns[indexes[name]]) for name in wanted]
     for rows, keys, arrays in read_rows(
-        split.path, data, split.original, keys=with_ids or bool(deleted), stripes=stripes, first=_deciding(split, table)
+        split.path,
+        data,
+        split.original,
+        keys=with_ids or bool(deleted) or bool(split.elsewhere),
+        stripes=stripes,
+        first=_deciding(split, table),
     ):
         found = dict(zip(wanted, arrays, strict=True))
         if split.bucket is not None:
@@ -203,10 +216,16 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
                 channels.append(pa.repeat(values[column.name], rows))
         # A page without channels still says how many rows there are.
         page = pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names)) if channels else _empty(rows)
-        if deleted and keys is not None:
-            page = page.filter(pa.array(~deleted.contains(keys)))
+        if keys is not None and (deleted or split.elsewhere):
+            page = page.filter(pa.array(living_rows(keys, deleted, split.elsewhere)))
         for start in range(0, page.num_rows, PAGE_ROWS):
             yield page.slice(start, PAGE_ROWS)
+
+
+def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
+    """Return which rows count: not deleted, and not read from another directory."""
+    living: npt.NDArray[np.bool_] = keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
+    return living & ~deleted.contains(keys) if deleted else living
 
 
 def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None, KeyBounds | None]:

@@ -68,7 +68,8 @@ def _files(handle: HiveTableHandle) -> Iterator[_File]:
     for name in handle.snapshot.partitions:
         folder = Path(handle.table.location) / name
         state = acid_state(folder, handle.snapshot.write_ids)
-        deletes = bool(state.delete_deltas)
+        # Rows of deltas that overlap are in the files twice, and read once.
+        deletes = bool(state.delete_deltas or state.overlaps)
         for directory in (state.base, *state.deltas):
             if directory is not None:
                 yield from (_File(path, name, flat=False, deletes=deletes) for path in data_files(folder / directory.name))

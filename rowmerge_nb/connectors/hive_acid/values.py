@@ -328,8 +328,9 @@ def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.
         return pa.scalar(None, column.type.arrow)
     try:
         value = pa.array([text]).cast(column.type.arrow)
-    except pa.ArrowInvalid:
-        msg = f"Invalid partition value '{text}' for {column.type} partition key: {column.name} (table '{table}')"
+    except (pa.ArrowInvalid, UnicodeEncodeError):
+        # The latter: bytes in a folder's name that are no text.
+        msg = f"Invalid partition value {text!r} for {column.type} partition key: {column.name} (table '{table}')"
         raise ConnectorError(
             msg, code="HIVE_INVALID_PARTITION_VALUE", hint="Correct the folder's name, or the column's type in register_table."
         ) from None

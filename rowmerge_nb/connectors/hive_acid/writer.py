@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from collections import defaultdict
@@ -27,6 +26,7 @@ from rowmerge_nb.connectors.hive_acid.names import (
 )
 from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, told, write_deletes
+from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder, make_folder, place
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
@@ -86,7 +86,7 @@ class HivePageSink(ConnectorPageSink):
     def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
         self._write_id, self._codec = write.write_id, write.codec
-        self._folder = f"{write.prefix}_{uuid.uuid4().hex[:12]}"
+        self._folder = f"{write.folder}/{uuid.uuid4().hex[:12]}"
         self._statement = statement % STATEMENT_LIMIT
         self._writers: dict[tuple[str, int], AcidFileWriter] = {}
 
@@ -103,7 +103,8 @@ class HivePageSink(ConnectorPageSink):
             writer = self._writers.get((partition, bucket))
             if writer is None:
                 path = self.folder / partition / "delta" / bucket_file(bucket)
-                writer = AcidFileWriter(path, self._table.data_columns, self._write_id, bucket, self._statement, self._codec)
+                columns, root = self._table.data_columns, self.folder.parent
+                writer = AcidFileWriter(path, columns, self._write_id, bucket, self._statement, self._codec, root)
                 self._writers[partition, bucket] = writer
             writer.append(data if rows is None else data.take(pa.array(rows)))
 
@@ -169,7 +170,8 @@ class HiveMergeSink(ConnectorMergeSink):
         for (partition, bucket), several in self._deletes.items():
             keys = RowKeys.concat(several)
             path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
-            rows = write_deletes(path, self._table.data_columns, self._write_id, keys, self._codec)
+            root = self._inserts.folder.parent
+            rows = write_deletes(path, self._table.data_columns, self._write_id, keys, self._codec, root)
             name = str(path.relative_to(self._table.location))
             staged.append(StagedFile("delete_delta", partition, bucket, 0, name, rows))
         return [*_fragments(staged), *self._inserts.finish()]
@@ -238,14 +240,19 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
     return [StagedFile(**file) for fragment in fragments for file in json.loads(fragment)]
 
 
-def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], made: list[Path]) -> list[Written]:
-    """Move files to where readers look for them; under a write id that does not count yet, so that nobody sees them.
+def publish(
+    handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], placed: list[PlacedFolder], partitions: list[Path]
+) -> list[Written]:
+    """Move files to where readers look for them; under a write id that does not count yet, so that no reader sees them.
+
+    Directories are made within the statement's own folder, and moved as a whole.
 
     Args:
         handle: the table.
         write: the transaction's write id, and how files are compressed.
         files: what the fragments name.
-        made: takes the directories that are made.
+        placed: takes the directories that are moved.
+        partitions: takes the folders of partitions that are made.
 
     Returns:
         the files under their new names.
@@ -253,8 +260,8 @@ def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFil
     Raises:
         ConnectorError: a file is gone, there are more files of one place than numbers for them, or a directory of this write id is there.
     """
-    written = []
     root, table = Path(handle.table.location), handle.table
+    sources: dict[Path, list[tuple[Path, StagedFile]]] = defaultdict(list)
     taken: dict[tuple[str, str, int], set[int]] = defaultdict(set)
     for file in files:
         numbers = taken[file.partition, file.kind, file.bucket]
@@ -271,31 +278,50 @@ def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFil
         if file.kind == "delta" and statement != file.statement:
             source = _renumbered(source, table, write, file.bucket, statement)
         directory = root / file.partition / delta_directory(file.kind, write.write_id, write.write_id, statement)
-        if directory not in made:
-            _make(directory, table, write.write_id)
-            made.append(directory)
-        target = directory / bucket_file(file.bucket)
-        with told(target):
-            os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
-        written.append(Written(f"{file.kind} file", target.relative_to(root).as_posix(), file.rows, target.stat().st_size))
-    for directory in made:
-        with told(directory / VERSION_FILE):
-            (directory / VERSION_FILE).write_text("2", encoding="utf-8")
+        sources[directory].append((source, file))
+    written = []
+    for directory, several in sources.items():
+        whole = root / write.folder / "whole" / directory.relative_to(root)
+        with told(directory):
+            make_folder(whole, root / write.folder)
+            (whole / VERSION_FILE).write_text("2", encoding="utf-8")
+            for source, file in several:
+                target = whole / bucket_file(file.bucket)
+                source.rename(target)
+                name = (directory / target.name).relative_to(root).as_posix()
+                written.append(Written(f"{file.kind} file", name, file.rows, target.stat().st_size))
+            _make_partition(directory.parent, root, partitions)
+            _place(whole, directory, table, write.write_id, placed)
     return written
 
 
-def _make(directory: Path, table: HiveTable, write_id: int) -> None:
-    """Make a directory for the rows of a write id, of which nobody else knows: one that is there has somebody's rows."""
-    with told(directory):
-        try:
-            directory.mkdir(parents=True)
-        except FileExistsError as error:
-            msg = f"'{directory}' is there: somebody else has given out write id {write_id} of table '{table.name}'"
-            hint = (
-                "A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
-                " and register the folder once: its write ids are counted anew."
-            )
-            raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
+def _make_partition(folder: Path, root: Path, partitions: list[Path]) -> None:
+    """Make the folders of a partition; those that are new are recorded before."""
+    missing = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
+    partitions += reversed(missing)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, placed: list[PlacedFolder]) -> None:
+    """Move a directory of a write id, which no other transaction has: one that exists has rows of another metastore.
+
+    Raises:
+        ConnectorError: HIVE_PATH_ALREADY_EXISTS.
+    """
+    try:
+        place(whole, directory, placed)
+    except FileExistsError as error:
+        msg = f"'{directory}' exists: another metastore has given out write id {write_id} of table '{table.name}'"
+        hint = (
+            "A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
+            " and register the folder once: its write ids are counted anew."
+        )
+        raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
+    except FileNotFoundError:
+        # Another statement has made the partition's folder, and has removed it when it was rolled back.
+        placed.pop()
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        place(whole, directory, placed)
 
 
 def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:

@@ -28,7 +28,11 @@ def create(store: HiveAcidConnector, name: SchemaTableName, *, killed: bool = Fa
     transaction = store.begin_transaction()
     metadata = store.get_metadata(transaction)
     metadata.create_table(ConnectorSession("c"), ConnectorTableMetadata(name, (ColumnMetadata("id", parse_type("bigint")),)))
-    if not killed:
+    if killed:
+        # As others do who find its process dead.
+        for opened in store.open_transactions():
+            store.abort_transaction(opened.number)
+    else:
         store.commit(transaction)
 
 

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    COMPACTION_PATIENCE_SECONDS,
     Changes,
     HiveTable,
     Metastore,
     OpenTransaction,
     Snapshot,
+    compaction_conflict,
+    is_abandoned,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT, escape, highest_visibility
+from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds, folder_errors
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -64,8 +68,23 @@ _COMMENTS: Final = """
 CREATE TABLE IF NOT EXISTS comments (table_id TEXT, position INTEGER, text TEXT NOT NULL, PRIMARY KEY (table_id, position))
 """
 """A file of the time before comments has none; who does not know of them does not miss them."""
+_COMPACTIONS: Final = """
+CREATE TABLE compactions (number INTEGER PRIMARY KEY, table_id TEXT NOT NULL)
+"""
+"""Compactions that are open or were aborted; those that were committed need no record."""
+_PAUSE_SECONDS: Final = 0.02
 _OF_TABLE: Final = -1
 """The position of the comment on the table itself among those on its columns."""
+_OF_TABLES: Final = (
+    "columns",
+    "comments",
+    "partitions",
+    "hidden_write_ids",
+    "write_id_counters",
+    "last_updates",
+    "compactions",
+)
+"""What is recorded per table, and goes with it."""
 
 
 class EmbeddedMetastore(Metastore):
@@ -86,8 +105,9 @@ class EmbeddedMetastore(Metastore):
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        if not file.exists():
-            self._require_no_tables()
+        with folder_errors(file.parent):
+            if not file.exists():
+                self._require_no_tables()
         with self._writing(create=True) as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
@@ -101,6 +121,7 @@ class EmbeddedMetastore(Metastore):
                     msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
                 )
             connection.execute(_COMMENTS)
+            _add_compactions(connection)
 
     def _require_no_tables(self) -> None:
         """See that a new metastore would have nothing to know: an empty one beside tables would hide them all.
@@ -155,8 +176,8 @@ class EmbeddedMetastore(Metastore):
             ).fetchall()
             comments = dict(connection.execute("SELECT position, text FROM comments WHERE table_id = ?", (found[0],)))
         try:
-            return _table(name, self._warehouse, found, rows, comments)
-        except (TypeError, ValueError, AnalysisError) as error:
+            return _require_sound(_table(name, self._warehouse, found, rows, comments))
+        except (TypeError, ValueError, AttributeError, RecursionError, AnalysisError) as error:
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
@@ -171,8 +192,16 @@ class EmbeddedMetastore(Metastore):
                 (table.id,),
             ).fetchall()
             names = connection.execute("SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)).fetchall()
+            newest = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
+            compactions = connection.execute("SELECT number FROM compactions WHERE table_id = ?", (table.id,)).fetchall()
+        try:
+            _require_numbers([sequence, *(high or ()), *(newest or ()), *(row[0] for row in (*hidden, *compactions))])
+            _require_partitions([name for (name,) in names], table)
+        except (TypeError, ValueError) as error:
+            raise self._damaged(error) from error
         by_state = {state: frozenset(number for number, of in hidden if of == state) for state in ("open", "aborted")}
-        valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"])
+        transactions = ValidTransactions(newest[0] if newest else 0, frozenset(number for (number,) in compactions))
+        valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"], transactions)
         return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
@@ -181,7 +210,10 @@ class EmbeddedMetastore(Metastore):
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
             )
-            return [OpenTransaction(*row) for row in rows]
+            return [
+                OpenTransaction(int(number), str(user), str(query_id), str(process), began if isinstance(began, float) else 0.0)
+                for number, user, query_id, process, began in rows
+            ]
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
@@ -189,6 +221,21 @@ class EmbeddedMetastore(Metastore):
         """Begin a transaction."""
         with self._writing() as connection:
             return _new_transaction(connection, "open", user, query_id, this_process())
+
+    def open_compaction(self, query_id: str, table: HiveTable) -> int:
+        """Begin a transaction that compacts a table, once no other one does."""
+        end = time.monotonic() + COMPACTION_PATIENCE_SECONDS
+        while True:
+            with self._writing() as connection:
+                _require_table(connection, table.id)
+                other = _running_compaction(connection, table.id)
+                if other is None:
+                    number = _new_transaction(connection, "open", "compactor", query_id, this_process())
+                    connection.execute("INSERT INTO compactions VALUES (?, ?)", (number, table.id))
+                    return number
+            if time.monotonic() >= end:
+                raise compaction_conflict(table, f"transaction {other.number} of process {other.process}")
+            time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         """Give the write id of a transaction in a table."""
@@ -217,20 +264,35 @@ class EmbeddedMetastore(Metastore):
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible; where the file system fails at the end of that, look what has become of it."""
+        if transaction is None:
+            self._commit_definitions(changes)
+            return
         prepared = False
         try:
             with self._writing() as connection:
                 _make_changes(connection, self._warehouse, transaction, changes)
                 prepared = True
         except ConnectorError as error:
-            if not prepared or transaction is None or not self._has_landed(transaction, error):
+            if not prepared or not self._has_landed(transaction, error):
                 raise
+
+    def _commit_definitions(self, changes: Changes) -> None:
+        """Make changes visible that no transaction was begun for, in one by which their outcome is known."""
+        number = self.open_transaction("", "definitions")
+        try:
+            self.commit(number, changes)
+        except BaseException as error:
+            if getattr(error, "changed", False) is False:
+                with suppress(ConnectorError):
+                    self.abort(number)
+            raise
 
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
         """Tell whether a transaction was committed: of those there is no record."""
         try:
             with self._reading() as connection:
-                found = connection.execute("SELECT 1 FROM transactions WHERE number = ?", (transaction,)).fetchone()
+                query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
+                found = connection.execute(query, (transaction,)).fetchone()
         except ConnectorError as silent:
             msg = f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}"
             hint = "Once the file can be read, look at the table before you run the statement again."
@@ -245,7 +307,8 @@ class EmbeddedMetastore(Metastore):
                 "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
                 (transaction,),
             )
-        return bool(found)
+            compacted = connection.execute("SELECT 1 FROM compactions WHERE number = ?", (transaction,)).fetchone()
+        return bool(found) or compacted is not None
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -273,7 +336,7 @@ class EmbeddedMetastore(Metastore):
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
-        except UnicodeDecodeError as error:
+        except (UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> ConnectorError:
@@ -305,7 +368,13 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
 
     A copy that went by the whole path would change, and drop, the tables of which it is a copy.
     """
-    return str(_schema_folder(warehouse, schema) / Path(location).name) if managed else location
+    if not managed:
+        return location
+    name = Path(location).name
+    if name in {"", ".."}:
+        msg = f"{location!r} is no folder of a table"
+        raise ValueError(msg)
+    return str(_schema_folder(warehouse, schema) / name)
 
 
 def _table(
@@ -334,6 +403,51 @@ def _table(
     )
 
 
+def _require_sound(table: HiveTable) -> HiveTable:
+    """Return a table if it can be one: other programs may write into the file, which keeps any value in any column.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    folder = Path(table.location)
+    count, version = table.bucket_count, table.bucketing_version
+    names = [column.name for column in table.columns]
+    unsound = {
+        f"the folder {table.location!r}": not folder.is_absolute() or ".." in folder.parts or "\0" in table.location,
+        f"the columns {names!r}": not table.data_columns or not all(isinstance(name, str) for name in names),
+        f"the partition columns {table.partitioned_by!r}": tuple(names[len(table.data_columns) :]) != table.partitioned_by,
+        f"the buckets {count!r}, {version!r}": (count is not None and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT))
+        or bool(table.bucketed_by) != (count is not None)
+        or version not in {1, 2},
+    }
+    for what, is_wrong in unsound.items():
+        if is_wrong:
+            msg = f"table '{table.name}' cannot have {what}"
+            raise ValueError(msg)
+    return table
+
+
+def _require_numbers(values: Sequence[Any]) -> None:
+    for value in values:
+        if type(value) is not int:
+            msg = f"{value!r} is no number of a transaction or write id"
+            raise ValueError(msg)
+
+
+def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
+    """Raise a ValueError for a name that is not that of a partition of a table: folders elsewhere must not be read or changed."""
+    columns = [escape(column.lower()) for column in table.partitioned_by]
+    for name in names:
+        steps = [step.partition("=") for step in str(name).split("/")]
+        if (
+            [column.lower() for column, _, _ in steps] != columns
+            or not all(equals for _, equals, _ in steps)
+            or "\0" in str(name)
+        ):
+            msg = f"{name!r} is no partition of table '{table.name}'"
+            raise ValueError(msg)
+
+
 def _table_folders(warehouse: Path) -> Iterator[Path]:
     """Give the folders in a warehouse that may be tables."""
     for entry in warehouse.iterdir():
@@ -352,7 +466,7 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
         _change_schema(connection, schema, there=there)
     for table in changes.dropped:
         _require_table(connection, table.id)
-        for dependent in ("columns", "comments", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+        for dependent in _OF_TABLES:
             connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
     # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
@@ -378,6 +492,7 @@ def _make_changes(connection: sqlite3.Connection, warehouse: Path, transaction: 
         connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
     if transaction is not None:
         connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
+        connection.execute("DELETE FROM compactions WHERE number = ?", (transaction,))
         connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
 
 
@@ -385,6 +500,41 @@ def _new_transaction(connection: sqlite3.Connection, state: str, user: str, quer
     row = (state, user, query_id, process, time.time())
     given = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
     return int(given.lastrowid or 0)
+
+
+def _add_compactions(connection: sqlite3.Connection) -> None:
+    """Add the table of compactions to a file of the time before it.
+
+    Registered tables have compactions by transactions of other metastores. Numbers of ours begin above theirs, so that they count.
+    """
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'compactions'").fetchone() is not None:
+        return
+    connection.execute(_COMPACTIONS)
+    registered = connection.execute("SELECT location FROM tables WHERE NOT managed").fetchall()
+    _begin_above(connection, max((highest_visibility(Path(location)) for (location,) in registered), default=0))
+
+
+def _begin_above(connection: sqlite3.Connection, number: int) -> None:
+    """Have the next transaction get a larger number."""
+    if number:
+        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
+        change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"
+        if row is not None:
+            change = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'transactions'"
+        connection.execute(change, (number,))
+
+
+def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTransaction | None:
+    """Return the compaction that runs on a table, or None; those that nothing will end are ended."""
+    query = (
+        "SELECT t.number, t.user, t.query_id, t.process, t.began FROM compactions c JOIN transactions t USING (number)"
+        " WHERE c.table_id = ? AND t.state = 'open'"
+    )
+    for transaction in [OpenTransaction(*row) for row in connection.execute(query, (table_id,))]:
+        if not is_abandoned(transaction):
+            return transaction
+        connection.execute("DELETE FROM transactions WHERE number = ?", (transaction.number,))
+    return None
 
 
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
@@ -448,7 +598,11 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
-        other = Path(_location(warehouse, schema, location, managed)).resolve()
+        try:
+            other = Path(_location(warehouse, schema, location, managed)).resolve()
+        except (TypeError, ValueError):
+            # No table can be there; who asks for it is told.
+            continue
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return SchemaTableName(schema, name)
     return None
@@ -483,6 +637,8 @@ def _write_comments(connection: sqlite3.Connection, table: HiveTable) -> None:
 
 def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:
     connection.execute("INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
+    if write_ids.transactions is not None:
+        _begin_above(connection, write_ids.transactions.high_watermark)
     for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
         if numbers:
             owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE)

@@ -6,16 +6,19 @@ The embedded one (`rowmerge_nb.connectors.hive_acid.metastore.embedded`) keeps t
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION, escape, unescape
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.shared.orphans import has_died, this_process
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rowmerge_nb.spi.handles import SchemaTableName
@@ -27,10 +30,21 @@ __all__ = [
     "Metastore",
     "OpenTransaction",
     "Snapshot",
+    "compaction_conflict",
+    "is_abandoned",
+    "is_compaction",
+    "new_compaction",
     "partition_name",
     "partition_texts",
     "schema_not_found",
 ]
+
+
+COMPACTION_PATIENCE_SECONDS: Final = 10.0
+"""How long a compaction waits for another one of the same table."""
+_COMPACTION: Final = "compaction_"
+_compactions: Final[set[str]] = set()
+"""The query ids of the compactions that run in this process."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +166,43 @@ class OpenTransaction:
     began: float
 
 
+@contextmanager
+def new_compaction() -> Iterator[str]:
+    """Yield the query id of a compaction, which runs as long as this lasts.
+
+    >>> with new_compaction() as query_id:
+    ...     is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
+    False
+    >>> is_abandoned(OpenTransaction(1, "compactor", query_id, this_process(), 0.0))
+    True
+    """
+    query_id = f"{_COMPACTION}{uuid.uuid4().hex[:12]}"
+    _compactions.add(query_id)
+    try:
+        yield query_id
+    finally:
+        _compactions.discard(query_id)
+
+
+def is_compaction(transaction: OpenTransaction) -> bool:
+    """Return whether a transaction is one of `Metastore.open_compaction`."""
+    return transaction.query_id.startswith(_COMPACTION)
+
+
+def is_abandoned(transaction: OpenTransaction) -> bool:
+    """Return whether nothing will end a transaction: its process has died, or its compaction was interrupted in this one."""
+    if transaction.process != this_process():
+        return has_died(transaction.process)
+    return is_compaction(transaction) and transaction.query_id not in _compactions
+
+
+def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
+    """Return the error of a compaction that another one of the same table keeps waiting."""
+    msg = f"Table '{table.name}' is being compacted by {holder}"
+    hint = "Wait until it has ended. If its process has died elsewhere, abort_transaction ends it."
+    return ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
+
+
 class Metastore(ABC):
     """Tables, transactions and write ids. All methods may be called by several threads and processes at once.
 
@@ -194,6 +245,21 @@ class Metastore(ABC):
     @abstractmethod
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction; give its number."""
+
+    @abstractmethod
+    def open_compaction(self, query_id: str, table: HiveTable) -> int:
+        """Begin a transaction that compacts a table, once no other one does; statements do not mind it.
+
+        Args:
+            query_id: as `new_compaction` yields it.
+            table: the table.
+
+        Returns:
+            The number of the transaction. As long as it is not committed, directories with the suffix ``_v<number>`` do not count.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT if another one takes longer than `COMPACTION_PATIENCE_SECONDS`.
+        """
 
     @abstractmethod
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:

@@ -12,16 +12,18 @@ from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Heartbeats", "MetastoreClients", "conflict"]
+__all__ = ["LOST", "Heartbeats", "MetastoreClients", "conflict"]
 
 _TIMEOUT_MILLISECONDS: Final = 60_000
 _DEFAULT_PORT: Final = "9083"
 _ENDED: Final = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.NoSuchLockException)
+LOST: Final = (TTransportException, ConnectionError, TimeoutError)
+"""What is raised if an answer does not come: what was asked for may have happened."""
 AGAIN: Final = "Run the statement again."
 
 
@@ -62,13 +64,20 @@ class MetastoreClients:
             yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
         except _ENDED as error:
             raise conflict(_words(error)) from error
-        except (TTransportException, ConnectionError, TimeoutError) as error:
+        except LOST as error:
             raise self._unreachable(error) from error
         except TException as error:
             msg = f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}"
             hint = "Its log says more." + (
                 " It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""
             )
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint) from error
+        except RowMergeError:
+            raise
+        except Exception as error:
+            # Answers of another service, or of a damaged one, make any error of the decoder, and of who takes them for a metastore's.
+            msg = f"The Hive Metastore {self.uri} was asked to {doing}, and its answer makes no sense: {error!r}"
+            hint = "Check that the address is that of its Thrift service, and that the values of the statement are within its bounds."
             raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint) from error
         finally:
             transport.close()

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import getpass
-import os
 import re
-import socket
 import time
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pymetastore.hive_metastore import ttypes
-from thrift.Thrift import TException
-from thrift.transport.TTransport import TTransportException
 
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    COMPACTION_PATIENCE_SECONDS,
     HiveTable,
     Metastore,
     OpenTransaction,
     Snapshot,
+    compaction_conflict,
+    is_abandoned,
+    is_compaction,
     partition_name,
     schema_not_found,
 )
-from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import AGAIN, Heartbeats, MetastoreClients, conflict
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import AGAIN, LOST, Heartbeats, MetastoreClients, conflict
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     constraints_of,
     folder_of,
@@ -31,7 +34,8 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
     thrift_table,
 )
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
-from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -46,6 +50,7 @@ __all__ = ["ThriftMetastore"]
 _SELECT, _INSERT, _UPDATE = 1, 2, 3
 """Kinds of operation, as locks and new partitions are told of them; UPDATE stands for DELETE and MERGE too."""
 _ALL: Final = -1
+_HOST_CHARACTERS: Final = 128
 _PATIENCE_SECONDS: Final = 60.0
 _LONGEST_SILENCE: Final = 60.0
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
@@ -68,7 +73,7 @@ class ThriftMetastore(Metastore):
         self._folder = folder
         self._clients = MetastoreClients(uri)
         self._user = getpass.getuser()
-        self._process = f"{socket.gethostname()}:{os.getpid()}"
+        self._process = this_process()
         with self._clients.connected("tell after which time it takes a transaction for dead") as client:
             patience = _seconds(client.get_config_value("metastore.txn.timeout", "300s"))
         self._heartbeats = Heartbeats(self._beat, min(patience / 3, _LONGEST_SILENCE))
@@ -111,30 +116,68 @@ class ThriftMetastore(Metastore):
         with self._clients.connected(f"say what of table '{table.name}' may be read") as client:
             valid = ValidWriteIds(0)
             if table.transactional:
-                listed = _transactions(client.get_open_txns(), transaction)
-                request = ttypes.GetValidWriteIdsRequest([str(table.name)], listed)
+                known = client.get_open_txns()
+                request = ttypes.GetValidWriteIdsRequest([str(table.name)], _transactions(known, transaction))
                 valid = _write_ids(client.get_valid_write_ids(request).tblValidWriteIds[0])
+                valid = replace(valid, transactions=_compactions(known, transaction))
             return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
         """Give the transactions that are open, those of Hive and Trino included."""
         with self._clients.connected("list its transactions") as client:
             found = client.get_open_txns_info().open_txns
-        return [
-            OpenTransaction(info.id, info.user, info.agentInfo or "", info.hostname, (info.startedTime or 0) / 1000)
-            for info in sorted(found, key=lambda info: int(info.id))
-            if info.state == ttypes.TxnState.OPEN
-        ]
+        opened = []
+        for info in sorted(found, key=lambda info: int(info.id)):
+            if info.state == ttypes.TxnState.OPEN:
+                process, _, query_id = (info.hostname or "").partition(" ")
+                agent = info.agentInfo or ""
+                opened.append(OpenTransaction(info.id, info.user, query_id or agent, process, (info.startedTime or 0) / 1000))
+        return opened
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction, and keep it alive."""
         with self._clients.connected("begin a transaction") as client:
-            request = ttypes.OpenTxnRequest(1, user or self._user, self._process, f"rowmerge_nb {query_id}")
+            # Hive 3 forgets what the agent says, and keeps the host: up to 128 characters.
+            host = f"{self._process} {query_id}"[:_HOST_CHARACTERS]
+            request = ttypes.OpenTxnRequest(1, user or self._user, host, f"rowmerge_nb {query_id}")
             number = int(client.open_txns(request).txn_ids[0])
         self._heartbeats.begin(number)
         return number
+
+    def open_compaction(self, query_id: str, table: HiveTable) -> int:
+        """Begin a transaction that compacts a table, once no other one does, neither here nor in Hive.
+
+        The metastore has no lock for compactions. So they lock a name that no table has, for themselves alone.
+        """
+        for transaction in self.open_transactions():
+            if is_compaction(transaction) and is_abandoned(transaction):
+                self.abort(transaction.number)
+        number = self.open_transaction("compactor", query_id)
+        try:
+            self._lock_compactions(number, table)
+        except BaseException:
+            self.abort(number)
+            raise
+        return number
+
+    def _lock_compactions(self, transaction: int, table: HiveTable) -> None:
+        component = ttypes.LockComponent(
+            type=ttypes.LockType.EXCLUSIVE,
+            level=ttypes.LockLevel.TABLE,
+            dbname=table.name.schema,
+            tablename=f"{table.name.table}/compaction",
+            operationType=ttypes.DataOperationType.NO_TXN,
+            isTransactional=False,
+        )
+        if not self._has_lock(transaction, component, COMPACTION_PATIENCE_SECONDS):
+            raise compaction_conflict(table, "another transaction")
+        with self._clients.connected("list its compactions") as client:
+            queue = client.show_compact(ttypes.ShowCompactRequest()).compacts or ()
+        for entry in queue:
+            if (entry.dbname, entry.tablename, entry.state) == (table.name.schema, table.name.table, "working"):
+                raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         """Give the write id of a transaction in a table, with a lock that says what is done to it."""
@@ -152,62 +195,87 @@ class ThriftMetastore(Metastore):
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible: definitions one after the other, rows all at once and last."""
-        made: list[HiveTable] = []
-        with self._clients.connected("commit") as client:
-            for schema, there in changes.schemas.items():
-                _change_schema(client, schema, self._folder, there=there)
-            for table in changes.dropped:
-                _require_table(client, table)
-                client.drop_table(table.name.schema, table.name.table, deleteData=False)
-            for table in changes.commented:
-                _require_table(client, table)
-                _comment(client, table)
-            try:
-                for table in changes.tables:
-                    _create(client, table, self._user)
-                    made.append(table)
-                    if table.id in changes.adopted:
-                        self._adopt(client, table, changes.adopted[table.id])
-                for table in changes.written:
-                    self._note_partitions(client, transaction, table, changes)
-            except BaseException:
-                _drop(client, made)
-                raise
-            if transaction is not None:
-                self._commit_rows(client, transaction, made)
-
-    def _commit_rows(self, client: Any, transaction: int, made: Sequence[HiveTable]) -> None:
-        """Commit a transaction; if the answer is lost, ask what has become of it.
-
-        Raises:
-            TException: it was refused, and the tables that were made for it are dropped.
-            ConnectorError: HIVE_METASTORE_ERROR with ``changed=None``, nobody answers.
-        """
+        for schema, exists in changes.schemas.items():
+            self._change(
+                f"database '{schema}' was changed",
+                partial(_change_schema, schema=schema, folder=self._folder, exists=exists),
+                partial(_is_schema_changed, schema=schema, exists=exists),
+            )
+        for table in changes.dropped:
+            self._change(f"table '{table.name}' was dropped", partial(_drop, table=table), partial(_is_gone, table=table))
+        for table in changes.commented:
+            self._change(
+                f"the comments of table '{table.name}' were changed",
+                partial(_comment, table=table),
+                partial(_is_commented, table=table),
+            )
+        new: list[HiveTable] = []
         try:
-            client.commit_txn(ttypes.CommitTxnRequest(transaction))
-        except (TTransportException, OSError) as error:
-            if not self._has_landed(transaction, error):
-                with self._clients.connected("drop a table") as other:
-                    _drop(other, made)
-                raise
-        except TException:
-            _drop(client, made)
+            for table in changes.tables:
+                create = partial(_create, table=table, owner=self._user)
+                self._change(f"table '{table.name}' was created", create, partial(_is_created, table=table))
+                new.append(table)
+                if table.id in changes.adopted:
+                    with self._clients.connected(f"take over table '{table.name}'") as client:
+                        self._adopt(client, table, changes.adopted[table.id])
+            for table in changes.written:
+                with self._clients.connected(f"note the partitions of table '{table.name}'") as client:
+                    self._note_partitions(client, transaction, table, changes)
+            if transaction is not None:
+                self._commit_rows(transaction)
+        except BaseException as error:
+            if getattr(error, "changed", False) is not None:
+                self._drop_again(new)
             raise
+
+    def _commit_rows(self, transaction: int) -> None:
+        """Commit a transaction; if the answer is lost, ask what has become of it."""
+        try:
+            self._change(
+                f"transaction {transaction} was committed",
+                lambda client: client.commit_txn(ttypes.CommitTxnRequest(transaction)),
+                # Those that are neither open nor aborted were committed.
+                lambda client: transaction not in client.get_open_txns().open_txns,
+            )
         finally:
             self._heartbeats.end(transaction)
 
-    def _has_landed(self, transaction: int, error: Exception) -> bool:
-        """Tell whether a transaction was committed: those that are neither open nor aborted were."""
+    def _change(self, what: str, call: Callable[[Any], Any], has_landed: Callable[[Any], bool]) -> None:
+        """Make a call that changes something; if the answer is lost, ask what has become of it.
+
+        Args:
+            what: what happens, as the end of a sentence.
+            call: makes the call.
+            has_landed: asks whether it has happened.
+
+        Raises:
+            ConnectorError: what the metastore refuses; HIVE_METASTORE_ERROR with ``changed=None`` if it does not answer any more.
+        """
+        was_sent = False
         try:
-            with self._clients.connected("list its transactions") as client:
-                found = client.get_open_txns()
+            with self._clients.connected("commit") as client:
+                was_sent = True
+                call(client)
+        except ConnectorError as error:
+            if not was_sent or not isinstance(error.__cause__, LOST):
+                raise
+            if not self._has_landed(what, has_landed, error):
+                raise
+
+    def _has_landed(self, what: str, has_landed: Callable[[Any], bool], error: ConnectorError) -> bool:
+        try:
+            with self._clients.connected("say what it has done") as client:
+                return has_landed(client)
         except ConnectorError as silent:
-            msg = (
-                f"The outcome is unknown: the Hive Metastore did not say whether transaction {transaction} was committed: {error}"
-            )
-            hint = "Once it runs, SHOW TRANSACTIONS in Hive tells. Do not run the statement again before."
+            msg = f"The outcome is unknown: it is not known whether {what}. {error.message}"
+            hint = "Once the metastore runs, look at the table before you run the statement again."
             raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint, changed=None) from silent
-        return transaction not in found.open_txns
+
+    def _drop_again(self, tables: Sequence[HiveTable]) -> None:
+        """Drop the tables that were made for a transaction which was refused."""
+        for table in tables:
+            with suppress(ConnectorError), self._clients.connected("drop a table") as client:
+                _drop(client, table)
 
     def abort(self, transaction: int) -> bool:
         """End a transaction."""
@@ -232,7 +300,7 @@ class ThriftMetastore(Metastore):
         """Take a lock that others of its kind do not mind; it makes writers known, whose commits then exclude each other.
 
         Raises:
-            ConnectorError: HIVE_TABLE_LOCK_NOT_ACQUIRED if somebody has the table for himself, and keeps it.
+            ConnectorError: HIVE_TABLE_LOCK_NOT_ACQUIRED if another transaction holds the table, and goes on holding it.
         """
         component = ttypes.LockComponent(
             type=ttypes.LockType.SHARED_READ,
@@ -243,17 +311,21 @@ class ThriftMetastore(Metastore):
             isTransactional=True,
             isDynamicPartitionWrite=bool(table.partitioned_by) and operation != _SELECT,
         )
+        if not self._has_lock(transaction, component, _PATIENCE_SECONDS):
+            msg = f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds"
+            raise ConnectorError(msg, code="HIVE_TABLE_LOCK_NOT_ACQUIRED", hint="SHOW LOCKS in Hive says which one. " + AGAIN)
+
+    def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
+        """Ask for a lock, and wait for it; return whether it came in time. It ends with the transaction."""
         request = ttypes.LockRequest([component], transaction, self._user, self._process)
-        with self._clients.connected(f"lock table '{table.name}'") as client:
-            given = client.lock(request)
-            end, pause = time.monotonic() + _PATIENCE_SECONDS, 0.05
-            while given.state == ttypes.LockState.WAITING and time.monotonic() < end:
+        with self._clients.connected(f"lock '{component.dbname}.{component.tablename}'") as client:
+            answer = client.lock(request)
+            end, pause = time.monotonic() + patience, 0.05
+            while answer.state == ttypes.LockState.WAITING and time.monotonic() < end:
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
-                given = client.check_lock(ttypes.CheckLockRequest(given.lockid, transaction))
-            if given.state != ttypes.LockState.ACQUIRED:
-                msg = f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds"
-                raise ConnectorError(msg, code="HIVE_TABLE_LOCK_NOT_ACQUIRED", hint="SHOW LOCKS in Hive says which one. " + AGAIN)
+                answer = client.check_lock(ttypes.CheckLockRequest(answer.lockid, transaction))
+            return bool(answer.state == ttypes.LockState.ACQUIRED)
 
     def _note_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
         """Make the partitions that are new, and say of all of them what was done, so that writers' commits exclude each other."""
@@ -292,9 +364,31 @@ class ThriftMetastore(Metastore):
         client.commit_txn(ttypes.CommitTxnRequest(number))
 
 
-def _drop(client: Any, tables: Sequence[HiveTable]) -> None:
-    for table in tables:
-        client.drop_table(table.name.schema, table.name.table, deleteData=False)
+def _drop(client: Any, table: HiveTable) -> None:
+    _require_table(client, table)
+    client.drop_table(table.name.schema, table.name.table, deleteData=False)
+
+
+def _is_gone(client: Any, table: HiveTable) -> bool:
+    current = _table(client, table.name)
+    return current is None or current.id != table.id
+
+
+def _is_created(client: Any, table: HiveTable) -> bool:
+    return not _is_gone(client, table)
+
+
+def _is_commented(client: Any, table: HiveTable) -> bool:
+    current = _table(client, table.name)
+    return current is not None and _comments(current) == _comments(table)
+
+
+def _comments(table: HiveTable) -> tuple[str | None, ...]:
+    return table.comment, *(column.comment for column in table.columns)
+
+
+def _is_schema_changed(client: Any, schema: str, *, exists: bool) -> bool:
+    return (schema in client.get_all_databases()) is exists
 
 
 def _seconds(text: str) -> float:
@@ -308,7 +402,8 @@ def _described(client: Any, name: SchemaTableName) -> Any:
 
 
 def _comment(client: Any, table: HiveTable) -> None:
-    """Write a table's comments; nobody's statistics are of less worth for it."""
+    """Write a table's comments; statistics stay as they are."""
+    _require_table(client, table)
     found = _described(client, table.name)
     set_comments(found, table)
     context = ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
@@ -360,6 +455,12 @@ def _transactions(found: Any, own: int | None) -> str:
     return f"{high}:{still[0] if still else (1 << 63) - 1}:{','.join(map(str, still))}:{','.join(map(str, ended))}"
 
 
+def _compactions(known: Any, own: int | None) -> ValidTransactions:
+    """Return the transactions whose compactions count: those that were committed when our own began."""
+    high = int(known.txn_high_water_mark)
+    return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, known.open_txns)))
+
+
 def _write_ids(found: Any) -> ValidWriteIds:
     aborted = frozenset(int(number) for i, number in enumerate(found.invalidWriteIds) if _bit(found.abortedBits, i))
     still = frozenset(map(int, found.invalidWriteIds)) - aborted
@@ -376,10 +477,10 @@ def _write_id(client: Any, transaction: int, table: HiveTable) -> int:
     return int(client.allocate_table_write_ids(request).txnToWriteIds[0].writeId)
 
 
-def _change_schema(client: Any, schema: str, folder: Path | None, *, there: bool) -> None:
+def _change_schema(client: Any, schema: str, folder: Path | None, *, exists: bool) -> None:
     location = None if folder is None else f"file:{folder / schema}.db"
     try:
-        if there:
+        if exists:
             client.create_database(ttypes.Database(name=schema, locationUri=location))
         else:
             client.drop_database(schema, deleteData=False, cascade=False)

@@ -10,12 +10,12 @@ from pymetastore.hive_metastore import ttypes
 
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, partition_texts
 from rowmerge_nb.connectors.hive_acid.metastore.thrift_types import hive_type_name, type_of_hive
-from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
+from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT, DEFAULT_PARTITION
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -38,18 +38,18 @@ def folder_of(location: str | None, what: str) -> Path:
     >>> folder_of("file:///lake/a%20b/t", "Table 's.t'").as_posix(), folder_of("file:/lake/t", "Table 's.t'").as_posix()
     ('/lake/a%20b/t', '/lake/t')
     """
-    # Hive writes paths as they are, and does not encode what is special in addresses.
+    # Hive writes paths as they are, and does not encode what is special in addresses. Two slashes would name a host.
     text = str(location or "")
-    scheme = "" if text.startswith("/") else text.partition(":")[0]
     path = text.removeprefix("file:")
-    if scheme not in {"", "file"} or not path.startswith("/"):
+    names_host = path.startswith("//") and not path.startswith("///") and path != text
+    if not path.startswith("/") or names_host or "\0" in path:
         msg = f"{what} lies at '{location}', and only folders of mounted file systems are read"
         raise ConnectorError(msg, hint="Mount the store, and make the table at the mounted folder.")
     return Path("/" + path.lstrip("/"))
 
 
 def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> HiveTable:
-    """Read a table of the metastore.
+    """Return a table of the metastore.
 
     Args:
         name: its schema and name.
@@ -57,8 +57,17 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
         not_null: the columns that must not be NULL.
 
     Raises:
-        ConnectorError: NOT_SUPPORTED, with what is not: a view, another format, insert-only, a type, a store.
+        ConnectorError: NOT_SUPPORTED, with what is not: a view, another format, insert-only, a type, a store; HIVE_METASTORE_ERROR if
+            what it says of the table cannot be.
     """
+    try:
+        return _table_of(name, found, not_null)
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        msg = f"The Hive Metastore describes table '{name}' by what cannot be: {error}"
+        raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint="Repair the table in Hive, or drop it there.") from error
+
+
+def _table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> HiveTable:
     parameters = {key.lower(): value for key, value in (found.parameters or {}).items()}
     storage = found.sd
     if found.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
@@ -75,6 +84,8 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
     data = [(field.name, type_of_hive(field.type), field.comment) for field in storage.cols]
     keys = [(field.name, type_of_hive(field.type), field.comment) for field in found.partitionKeys or ()]
     bucketed = storage.numBuckets is not None and storage.numBuckets > 0 and bool(storage.bucketCols)
+    version = int(parameters.get("bucketing_version") or 1)
+    _require_layout([column for column, _, _ in data], storage if bucketed else None, version)
     return HiveTable(
         parameters.get(_IDENTITY) or f"{name}@{found.createTime}",
         name,
@@ -83,11 +94,23 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
         tuple(column for column, _, _ in keys),
         tuple(storage.bucketCols) if bucketed else (),
         storage.numBuckets if bucketed else None,
-        int(parameters.get("bucketing_version", 1)),
+        version,
         found.tableType == "MANAGED_TABLE" and _REGISTERED not in parameters,
         transactional,
         parameters.get(_COMMENT),
     )
+
+
+def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
+    """Raise a ValueError if a table has no columns, or buckets that no table has."""
+    if not names:
+        msg = "it has no columns"
+        raise ValueError(msg)
+    if buckets is not None and (
+        buckets.numBuckets > BUCKET_LIMIT or version not in {1, 2} or not {*buckets.bucketCols} <= {*names}
+    ):
+        msg = f"{buckets.numBuckets} buckets by {buckets.bucketCols}, bucketing_version {version}"
+        raise ValueError(msg)
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:

@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.orc.exact import ExactWriter
 from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, reading
 from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
+from rowmerge_nb.connectors.hive_acid.placing import make_folder
 from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, has_early_fractions, to_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.errors import ConnectorError
@@ -90,14 +91,14 @@ class _Stream:
 class _EventFile:
     """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec) -> None:
+    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec, root: Path | None = None) -> None:
         from pyarrow import orc
 
         self._path = path
         self._codec = codec
         self._columns = columns
         with told(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent, root)
             self._stream = _Stream(path)
             file = pa.PythonFile(self._stream, mode="w")
             self._writer: Any = orc.ORCWriter(file, compression=codec.arrow, stripe_size=_STRIPE_BYTES)
@@ -157,6 +158,7 @@ class AcidFileWriter:
         bucket: the bucket's number.
         statement: the number of the writer within the transaction.
         codec: how the file is compressed.
+        root: the folder below which folders are made; None makes all of them.
     """
 
     def __init__(
@@ -167,6 +169,7 @@ class AcidFileWriter:
         bucket: int,
         statement: int,
         codec: OrcCodec = OrcCodec.GZIP,
+        root: Path | None = None,
     ) -> None:
         self.path = path
         self.rows = 0
@@ -174,7 +177,7 @@ class AcidFileWriter:
         self._write_id = write_id
         self._number = encode_bucket(bucket, statement)
         self._waiting: list[Page] = []
-        self._file = _EventFile(path, columns, codec)
+        self._file = _EventFile(path, columns, codec, root)
 
     def append(self, page: Page) -> None:
         """Take rows: the data columns in their order."""
@@ -219,6 +222,7 @@ def write_deletes(
     write_id: int | npt.NDArray[np.int64],
     keys: RowKeys,
     codec: OrcCodec = OrcCodec.GZIP,
+    root: Path | None = None,
 ) -> int:
     """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
 
@@ -228,6 +232,7 @@ def write_deletes(
         write_id: the write id of the transaction that deletes, or of every event its own.
         keys: the rows.
         codec: how the file is compressed.
+        root: the folder below which folders are made; None makes all of them.
     """
     order = keys.order()
     locations, numbers = keys.locations[order], keys.numbers[order]
@@ -237,7 +242,7 @@ def write_deletes(
     keys = keys.take(order[first])
     count = keys.numbers.size
     kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count), codec)
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count), codec, root)
     return count
 
 
@@ -263,8 +268,9 @@ def _write_events(
     keys: RowKeys,
     stats: tuple[int, int, int],
     codec: OrcCodec,
+    root: Path | None = None,
 ) -> None:
-    file = _EventFile(path, columns, codec)
+    file = _EventFile(path, columns, codec, root)
     file.write(events)
     file.close()
     with told(path):

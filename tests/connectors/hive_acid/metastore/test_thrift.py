@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pymetastore.hive_metastore import ttypes
+from pymetastore.hive_metastore import ThriftHiveMetastore, ttypes
+from thrift.transport.TTransport import TTransportException
 
 from rowmerge_nb import Engine, HiveAcidConnector
-from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
-from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of
+from rowmerge_nb.connectors.hive_acid.metastore import thrift_metastore
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, new_compaction
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of, hive_table_of, thrift_table
+from rowmerge_nb.connectors.hive_acid.reader import splits_of
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
@@ -239,14 +244,132 @@ def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConn
     for number in range(3):
         merge(store, inserted((number, "a", "x")))
     merge(store, [(2, row_ids(store)[1], None, None, "x")])
-    assert [path.name for path in store.compact("default", "t", major=False)] == [
-        "delta_0000001_0000004",
-        "delete_delta_0000001_0000004",
-    ]
+    # Each directory counts as soon as it is moved: one with write id 4 as well would hide the delete delta.
+    assert [path.name for path in store.compact("default", "t", major=False)] == ["delta_0000001_0000003"]
     assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
     assert [path.name for path in store.compact("default", "t")] == ["base_0000004"]
     store.remove_obsolete("default", "t")
     assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
+
+
+def test_compactions_of_one_table_exclude_each_other_and_nothing_else(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(store)
+    for number in range(2):
+        merge(store, inserted((number, "a", "x")))
+    table = store.metastore.get_table(NAME)
+    assert table is not None
+    monkeypatch.setattr(thrift_metastore, "COMPACTION_PATIENCE_SECONDS", 0.0)
+    with new_compaction() as query_id:
+        number = store.metastore.open_compaction(query_id, table)
+        other = HiveAcidConnector(metastore=store.metastore._clients.uri)  # type: ignore[attr-defined]
+        with pytest.raises(ConnectorError, match="is being compacted by another transaction") as caught:
+            other.compact("default", "t")
+        assert caught.value.code == "TRANSACTION_CONFLICT"
+        merge(other, inserted((2, "a", "x")))
+        assert [opened.number for opened in store.open_transactions()] == [number]
+        store.abort_transaction(number)
+    assert [path.name for path in other.compact("default", "t")] == ["base_0000003"]
+    assert contents(store) == [(0, "a", "x"), (1, "a", "x"), (2, "a", "x")]
+
+
+def test_a_compaction_that_was_interrupted_keeps_no_other_waiting(
+    store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(store)
+    for number in range(2):
+        merge(store, inserted((number, "a", "x")))
+    table = store.metastore.get_table(NAME)
+    assert table is not None
+    with new_compaction() as query_id:
+        number = store.metastore.open_compaction(query_id, table)
+        (opened,) = store.open_transactions()
+        assert (opened.number, opened.query_id, opened.process) == (number, query_id, this_process())
+    assert [path.name for path in store.compact("default", "t")] == ["base_0000002"]
+    assert store.open_transactions() == []
+
+
+def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(store: HiveAcidConnector) -> None:
+    make_table(store)
+    merge(store, inserted((1, "a", "x")))
+    number = store.metastore.open_transaction("hive", "compactor")
+    folder = store.warehouse / "t"
+    shutil.copytree(folder / "delta_0000001_0000001_0000", folder / f"delta_0000001_0000001_v{number}")
+    statement = Statement(store)
+    names = {split.path.parent.name for split in splits_of(statement.handle)}
+    statement.commit()
+    assert names == {"delta_0000001_0000001_0000"}
+    store.metastore.commit(number, Changes())
+    assert contents(store) == [(1, "a", "x")]
+    assert store.orphans() == []
+
+
+@pytest.mark.parametrize("call", ["drop_table", "create_table", "commit_txn", "create_database"])
+def test_a_lost_answer_is_asked_for(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    make_table(store)
+    true = getattr(ThriftHiveMetastore.Client, call)
+
+    def lost(self: Any, *arguments: Any, **more: Any) -> None:
+        true(self, *arguments, **more)
+        raise TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ThriftHiveMetastore.Client, call, lost)
+        if call == "drop_table":
+            statement = Statement(store)
+            statement.metadata.drop_table(statement.session, statement.handle)
+            statement.commit()
+            assert not (store.warehouse / "t").exists()
+        elif call == "create_table":
+            statement = Statement(store)
+            columns = (ColumnMetadata("id", parse_type("bigint")),)
+            made = ConnectorTableMetadata(SchemaTableName("default", "u"), columns)
+            statement.metadata.create_table(statement.session, made)
+            statement.commit()
+        elif call == "create_database":
+            store.metastore.commit(None, Changes(schemas={"sales": True}))
+        else:
+            merge(store, inserted((1, "a", "x")))
+    names = {name.table for name in store.metastore.list_tables()}
+    assert names == {"drop_table": set(), "create_table": {"t", "u"}}.get(call, {"t"})
+    assert ("sales" in store.metastore.list_schemas()) is (call == "create_database")
+    if call == "commit_txn":
+        assert contents(store) == [(1, "a", "x")]
+
+
+def test_a_call_that_was_never_done_is_a_failure(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_table(store)
+    statement = Statement(store)
+    statement.metadata.drop_table(statement.session, statement.handle)
+
+    def lost(*_: Any, **__: Any) -> None:
+        raise TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ThriftHiveMetastore.Client, "drop_table", lost)
+        with pytest.raises(ConnectorError, match="does not answer") as caught:
+            statement.commit()
+    assert caught.value.changed is False
+    statement.rollback()
+    assert store.metastore.list_tables() == [NAME]
+    assert (store.warehouse / "t").is_dir()
+
+
+def test_a_managed_table_outside_of_its_schema_keeps_its_folder_when_it_is_dropped(
+    store: HiveAcidConnector, tmp_path: Path
+) -> None:
+    make_table(store)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes").touch()
+    with client(store) as thrift:
+        table = thrift.get_table("default", "t")
+        table.sd.location = f"file:{tmp_path}/elsewhere"
+        thrift.alter_table("default", "t", table)
+    statement = Statement(store)
+    statement.metadata.drop_table(statement.session, statement.handle)
+    statement.commit()
+    assert (tmp_path / "elsewhere" / "notes").exists()
 
 
 def test_tables_that_trino_wrote_can_be_registered(store: HiveAcidConnector, tmp_path: Path) -> None:
@@ -356,9 +479,57 @@ def test_statements_run_on_tables_of_the_metastore(spark: Any, store: HiveAcidCo
     assert not any(store.warehouse.iterdir())
 
 
-def test_tables_in_object_stores_are_refused_by_name() -> None:
-    with pytest.raises(ConnectorError, match=r"Table 's\.t' lies at 's3://bucket/t'"):
-        folder_of("s3://bucket/t", "Table 's.t'")
+@pytest.mark.parametrize(
+    "location", ["s3://bucket/t", "hdfs://host/t", "http://host/t", "file://host/share/t", "FILE:/t", "t", "file:t", "", None]
+)
+def test_locations_of_other_schemes_and_hosts_are_refused_by_name(location: str | None) -> None:
+    with pytest.raises(ConnectorError, match=rf"Table 's\.t' lies at '{location}'") as caught:
+        folder_of(location, "Table 's.t'")
+    assert caught.value.code == "NOT_SUPPORTED"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parameters": {"bucketing_version": "x"}},
+        {"parameters": {"bucketing_version": "7"}},
+        {"sd": None},
+        {"partitionKeys": [ttypes.FieldSchema("p", None, None)]},
+        {"parameters": {"transactional": None}},
+        {"sd.numBuckets": 1 << 20},
+        {"sd.bucketCols": ["nope"]},
+        {"sd.cols": [ttypes.FieldSchema("a", "array<" * 5000, None)]},
+        {"sd.cols": [ttypes.FieldSchema("a", "decimal(99,1)", None)]},
+        {"sd.cols": []},
+    ],
+)
+def test_what_a_metastore_cannot_say_of_a_table_is_refused(change: dict[str, Any]) -> None:
+    table = HiveTable("1", NAME, "/t", (ColumnMetadata("id", parse_type("bigint")),), bucketed_by=("id",), bucket_count=2)
+    described = thrift_table(table, "me")
+    for name, value in change.items():
+        setattr(described.sd if name.startswith("sd.") else described, name.removeprefix("sd."), value)
+    with pytest.raises(ConnectorError) as caught:
+        hive_table_of(NAME, described, ())
+    assert caught.value.code in {"HIVE_METASTORE_ERROR", "NOT_SUPPORTED"}
+    assert caught.value.hint
+
+
+def test_a_server_that_is_no_metastore_is_told_by_its_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                with server.accept()[0] as connection:
+                    connection.recv(1000)
+                    connection.sendall(
+                        b"\x80\x01\x00\x02\x00\x00\x00\x01x\x00\x00\x00\x00\x0b\x00\x00\x00\x00\x00\x02\xff\xff\x00"
+                    )
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        with pytest.raises(ConnectorError, match=f"thrift://127.0.0.1:{server.getsockname()[1]}") as caught:
+            HiveAcidConnector(metastore=f"thrift://127.0.0.1:{server.getsockname()[1]}")
+    assert caught.value.code == "HIVE_METASTORE_ERROR"
 
 
 def test_a_metastore_that_is_not_there_is_told_with_its_address() -> None:
