@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import getpass
-import os
 import re
-import socket
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -32,6 +30,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
 )
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -68,7 +67,7 @@ class ThriftMetastore(Metastore):
         self._folder = folder
         self._clients = MetastoreClients(uri)
         self._user = getpass.getuser()
-        self._process = f"{socket.gethostname()}:{os.getpid()}"
+        self._process = this_process()
         with self._clients.connected("tell after which time it takes a transaction for dead") as client:
             patience = _seconds(client.get_config_value("metastore.txn.timeout", "300s"))
         self._heartbeats = Heartbeats(self._beat, min(patience / 3, _LONGEST_SILENCE))
