@@ -28,7 +28,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.definitions import Definition
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
+    from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner"]
@@ -434,33 +435,27 @@ class Tables:
             hint = "See that it is spelled right and can be reached from here, or leave the property location out."
             raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint) from error
 
-    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
+    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer) -> int | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
 
         Args:
             change: what it did.
             loaded: the table as it was looked up.
             properties: what the snapshot's summary says besides.
-            asking: called before the catalog is asked.
+            writer: the statement that writes.
         """
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
         if loaded.replacement is not None and loaded.former is not None:
             now = self._changed(loaded.former.handle)
-            return replace(change, loaded.former.handle, now, loaded.replacement, properties, asking)
+            return replace(change, loaded.former.handle, now, loaded.replacement, properties, writer)
         transaction: Any = loaded.creation
         if transaction is None:
             table = self.load(change.handle.name)
             if table is None:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
-        try:
-            return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
-        except OSError as error:
-            # What a service's connection raises has no number: whether it has committed is not known then.
-            if not error.errno:
-                raise
-            raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+        return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
         """Give the table that a handle is of as it is now, to be changed as a whole.
@@ -476,23 +471,23 @@ class Tables:
         self.require_own(handle.name, table)
         return table
 
-    def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
-        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
+        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
-    def gather_manifests(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
         """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)
         snapshot = table.current_snapshot()
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
-        return gather_manifests(handle, table.transaction(), asking) if len(manifests) > 1 else None
+        return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
-    def expire(self, handle: IcebergTableHandle, before: dt.datetime, asking: Callable[[], None]) -> None:
+    def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> None:
         """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had, in all tables of the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
@@ -506,56 +501,53 @@ class Tables:
         latest = self._changed(handle)
         if latest.metadata.refs != table.metadata.refs:
             conflict(handle.name, "its branches or tags were changed")
-        expire(handle, expired, latest.transaction(), asking)
+        expire(handle, expired, latest.transaction(), writer)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
-            known = self.known_files(but=handle.name)
+            known = set[str]().union(*(known_files(one) for one in self.all() if one.name() != table.name()))
             for file in files:
                 if known.isdisjoint(places_of([file])):
                     with suppress(Exception):
                         remove_location(table.io, file)
 
-    def known_files(self, *, but: SchemaTableName | None = None) -> set[str]:
-        """Give the places of all files that tables' metadata speak of, but for one table: the same files may be registered under two names."""
-        tables = filter(None, (self.load(name) for name in self.names() if name != but))
-        return set[str]().union(*map(known_files, tables))
+    def all(self) -> list[Table]:
+        """Return all tables as they are now."""
+        return list(filter(None, map(self.load, self.names())))
 
-    def drop_statistics(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> None:
+    def drop_statistics(self, handle: IcebergTableHandle, writer: Writer) -> None:
         """Take a table's statistics files out."""
         from rowmerge_nb.connectors.iceberg.commits import drop_statistics
 
         table = self._changed(handle)
         if table.metadata.statistics:
-            drop_statistics(handle, table.transaction(), asking)
+            drop_statistics(handle, table.transaction(), writer)
 
-    def alter(self, handle: IcebergTableHandle, alteration: Alteration, asking: Callable[[], None]) -> None:
+    def alter(self, handle: IcebergTableHandle, alteration: Alteration, writer: Writer) -> None:
         """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import alter
 
         table = self._changed(handle)
         if not isinstance(alteration, RenameTable):
-            alter(handle, alteration, table.transaction(), asking)
+            alter(handle, alteration, table.transaction(), writer)
             return
         schema = self._namespaces().get(alteration.name.schema, alteration.name.schema)
-        asking()
+        writer.ask()
         with self._asking(f"table '{handle.name}'"):
             self.catalog.rename_table(table.name(), (schema, alteration.name.table))
 
-    def restore(
-        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], asking: Callable[[], None]
-    ) -> int | None:
+    def restore(self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer) -> int | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
 
         Args:
             handle: the table as it was looked up.
             snapshot: the snapshot; None for the time before the first one.
             dropped: columns that go with it.
-            asking: called before the catalog is asked.
+            writer: the statement that writes.
         """
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)
-        return restore(handle, snapshot, dropped, table.transaction(), asking)
+        return restore(handle, snapshot, dropped, table.transaction(), writer)
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""

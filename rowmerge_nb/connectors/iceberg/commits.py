@@ -6,6 +6,7 @@ to which a manifest of delete files is added, and the hook by which it checks a 
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,7 +47,6 @@ from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
 __all__ = [
@@ -89,7 +90,6 @@ class Change:
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
-        prefix: how the names of the statement's files begin.
     """
 
     handle: IcebergTableHandle
@@ -100,7 +100,6 @@ class Change:
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
-    prefix: str = ""
 
     @property
     def operation(self) -> Operation:
@@ -130,7 +129,23 @@ def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry
 
 
 class _AnySchema(_SnapshotProducer[Any]):
-    """Writes manifests of partitionings whose columns are gone by now."""
+    """Writes manifests of partitionings whose columns are gone by now, under names that say whose statement it is."""
+
+    _prefix = ""
+
+    @property  # type: ignore[override]
+    def commit_uuid(self) -> str:
+        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
+        return self._commit_uuid
+
+    @commit_uuid.setter
+    def commit_uuid(self, unique: uuid.UUID) -> None:
+        self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
+
+    def name_after(self, prefix: str) -> None:
+        """Have the names of all manifests begin with the prefix of a statement."""
+        self._prefix = prefix
+        self.commit_uuid = uuid.uuid4()
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
         """Give a writer that knows the columns of the partitioning."""
@@ -205,15 +220,6 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
         for file in change.data:
             self.append_data_file(file)
-
-    @property  # type: ignore[override]
-    def commit_uuid(self) -> str:
-        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
-        return self._commit_uuid
-
-    @commit_uuid.setter
-    def commit_uuid(self, unique: uuid.UUID) -> None:
-        self._commit_uuid = f"{self._change.prefix}-{unique}" if self._change.prefix else str(unique)
 
     def _manifests(self) -> list[ManifestFile]:
         manifests: list[ManifestFile] = super()._manifests()
@@ -469,7 +475,7 @@ def commit(
     change: Change,
     transaction: Transaction,
     properties: Mapping[str, str],
-    asking: Callable[[], None],
+    writer: Writer,
     *,
     is_new: bool = False,
 ) -> int | None:
@@ -479,7 +485,7 @@ def commit(
         change: the change.
         transaction: pyiceberg's transaction on the table as it is now; a new table's creates it.
         properties: what else the summary is to say.
-        asking: called before the catalog is asked: from then on files may belong to the table.
+        writer: the statement that writes.
         is_new: the table is made by this transaction.
 
     Returns:
@@ -497,9 +503,9 @@ def commit(
     # A table begins with a snapshot, as in Trino: it has a history from then on.
     if change.data or change.deletes or change.removed.data or is_new:
         producer = RowDelta(change, transaction, properties)
-        _stage(producer)
+        _stage(change.handle, producer, writer)
         landed = _holds(producer)
-    _commit(change.handle, transaction, producer, asking, landed, is_new=is_new)
+    _commit(change.handle, transaction, producer, writer, landed, is_new=is_new)
     return None if producer is None else producer.snapshot_id
 
 
@@ -523,7 +529,7 @@ def replace(
     now: Table,
     transaction: Transaction,
     properties: Mapping[str, str],
-    asking: Callable[[], None],
+    writer: Writer,
 ) -> int:
     """Commit a table that is made anew, with its rows in a snapshot that has no parent; any commit since it was looked at is in the way.
 
@@ -533,20 +539,20 @@ def replace(
         now: the table as it is now.
         transaction: what makes it anew, of `rowmerge_nb.connectors.iceberg.replacing`.
         properties: as of `commit`, as are the other argument, the result and the errors.
-        asking: called before the catalog is asked.
+        writer: the statement that writes.
     """
     _check_head(former, now)
     if now.metadata.current_schema_id != former.schema_id:
         conflict(former.name, "its columns were altered")
     producer = RowDelta(change, transaction, properties)
-    _stage(producer)
+    _stage(former, producer, writer)
     # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
     transaction._snapshot_producers.clear()  # noqa: SLF001
-    _commit(former, transaction, producer, asking, _holds(producer))
+    _commit(former, transaction, producer, writer, _holds(producer))
     return int(producer.snapshot_id)
 
 
-def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:
+def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
     """Commit a change of a table's columns, properties or comments; arguments and errors as of `commit`, and those of `stage_alteration`."""
     seen = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
@@ -558,7 +564,7 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
         altered = now.current_schema_id != seen or made.current_schema_id == seen
         return altered and _altered_parts(now) == _altered_parts(made)
 
-    _commit(handle, transaction, None, asking, landed)
+    _commit(handle, transaction, None, writer, landed)
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
@@ -567,13 +573,13 @@ def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
 
-def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
     """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
-    return _emptied(handle, Truncation(transaction), transaction, asking)
+    return _emptied(handle, Truncation(transaction), transaction, writer)
 
 
 def restore(
-    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, asking: Callable[[], None]
+    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
 ) -> int | None:
     """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
 
@@ -584,7 +590,7 @@ def restore(
         snapshot: the snapshot; None for the time before the first one, of which a snapshot without files is made.
         dropped: columns that go with it.
         transaction: pyiceberg's transaction on the table as it is now.
-        asking: called before the catalog is asked.
+        writer: the statement that writes.
 
     Returns:
         The snapshot that is current then; None for a table that has none.
@@ -602,29 +608,29 @@ def restore(
         if dropped:
             # Of a statement that has added columns and changed no row.
             kept = transaction.table_metadata.schema().fields
-            _commit(handle, transaction, None, asking, lambda now: now.schema().fields == kept)
+            _commit(handle, transaction, None, writer, lambda now: now.schema().fields == kept)
         return snapshot
     if snapshot is None:
-        return _emptied(handle, Emptying(handle, transaction), transaction, asking)
+        return _emptied(handle, Emptying(handle, transaction), transaction, writer)
     ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
     entries = len(metadata.snapshot_log)
 
     def landed(now: TableMetadata) -> bool:
         return any(entry.snapshot_id == snapshot for entry in now.snapshot_log[entries:])
 
-    _commit(handle, transaction, None, asking, landed)
+    _commit(handle, transaction, None, writer, landed)
     return snapshot
 
 
-def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
     """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
     producer = ManifestRewrite(transaction)
-    _stage(producer)
-    _commit(handle, transaction, producer, asking, _holds(producer))
+    _stage(handle, producer, writer)
+    _commit(handle, transaction, producer, writer, _holds(producer))
     return int(producer.snapshot_id)
 
 
-def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, asking: Callable[[], None]) -> None:
+def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
     """Commit a table without some snapshots; arguments and errors as of `commit`.
 
     The catalog is asked to look that branches and tags point at what they did: who has gone back to one of these snapshots meanwhile keeps it.
@@ -634,20 +640,20 @@ def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Tran
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
     transaction._apply((), same)  # noqa: SLF001
     ExpireSnapshots(transaction).by_ids(list(expired)).commit()
-    _commit(handle, transaction, None, asking, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
+    _commit(handle, transaction, None, writer, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
 
 
-def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> None:
+def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> None:
     """Commit a table without its statistics files; arguments and errors as of `commit`."""
     for known in transaction.table_metadata.statistics:
         # Each by itself: pyiceberg's update has room for one.
         UpdateStatistics(transaction).remove_statistics(known.snapshot_id).commit()
-    _commit(handle, transaction, None, asking, lambda now: not now.statistics)
+    _commit(handle, transaction, None, writer, lambda now: not now.statistics)
 
 
-def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, asking: Callable[[], None]) -> int:
-    _stage(producer)
-    _commit(handle, transaction, producer, asking, _holds(producer))
+def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> int:
+    _stage(handle, producer, writer)
+    _commit(handle, transaction, producer, writer, _holds(producer))
     return producer.snapshot_id
 
 
@@ -656,26 +662,40 @@ def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
-def _stage(producer: _FastAppendFiles) -> None:
+def _stage(handle: IcebergTableHandle, producer: _AnySchema, writer: Writer) -> None:
     """Write the manifests of a snapshot that nobody knows yet; nothing is left of them after a failure."""
+    writer.note(handle)
+    producer.name_after(writer.prefix)
     try:
         producer.commit()
-    except BaseException:
+    except BaseException as error:
         producer._clean_all_uncommitted()  # noqa: SLF001
+        # What a service's connection raises has no number.
+        if isinstance(error, OSError) and error.errno:
+            raise _refused(error, handle) from error
         raise
+
+
+def _refused(error: OSError, handle: IcebergTableHandle) -> ConnectorError:
+    """Return the error of metadata that cannot be written."""
+    folder = handle.properties.get("write.metadata.path", f"{handle.location}/metadata")
+    what = f"The metadata of Iceberg table '{handle.name}' in '{folder}'"
+    return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")
 
 
 def _commit(
     handle: IcebergTableHandle,
     transaction: Transaction,
     producer: _FastAppendFiles | None,
-    asking: Callable[[], None],
+    writer: Writer,
     landed: Callable[[TableMetadata], bool],
     *,
     is_new: bool = False,
 ) -> None:
     """Ask the catalog; ``landed`` tells of the table as it is afterwards whether the commit has gone through."""
-    asking()
+    writer.note(handle)
+    writer.require_notes(handle)
+    writer.ask()
     try:
         transaction.commit_transaction()
     except (CommitFailedException, ConnectorError) as error:
@@ -700,7 +720,7 @@ def _commit(
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
-            raise refused(error, f"The metadata of Iceberg table '{handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+            raise _refused(error, handle) from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
         if is_full(error):
             hint = "Make room on its disk, and run the statement again; the table is as it was."

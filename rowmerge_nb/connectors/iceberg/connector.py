@@ -16,15 +16,17 @@ from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
+    Search,
     folders_without_table,
-    forget_writer,
+    known_files,
     listing_of,
-    orphans_of,
     remove_attempts,
     remove_folder,
     remove_location,
 )
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.ownership import Ownership
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -38,12 +40,13 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.housekeeping import Listing
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
@@ -142,12 +145,12 @@ class IcebergConnector(Connector):
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
         with suppress(Exception):
+            transaction.forget()
+        with suppress(Exception):
             folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
-                for prefix in transaction.prefixes:
-                    forget_writer(table.io, table.data_location, prefix)
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, transaction.prefixes, transaction.kept, deep=False)
+                remove_attempts(io, folders, {transaction.prefix}, transaction.kept, deep=False)
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -159,12 +162,21 @@ class IcebergConnector(Connector):
             self._forget(transaction_handle)
             return
         self._end(transaction_handle)
-        for table in transaction.written:
-            io = file_io(table.io, table.location)
-            remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
+        if transaction.written:
+            self._remove_written(transaction)
+        else:
+            transaction.forget()
         for loaded in transaction.tables.values():
             if loaded is not None and loaded.folder is not None:
                 remove_folder(loaded.folder)
+
+    def _remove_written(self, transaction: IcebergTransaction) -> None:
+        """Remove what the tasks of a statement that has failed have written, its manifests, and first of all its notes."""
+        for table in transaction.written:
+            io = file_io(table.io, table.location)
+            metadata = table.properties.get("write.metadata.path", f"{table.location}/metadata").rstrip("/")
+            folders = {table.data_location, f"{table.location}/data", metadata}
+            remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -267,11 +279,19 @@ class IcebergConnector(Connector):
             return
         running, ended = self._prefixes()
         listing = listing_of(table)
-        known = self._tables.known_files()
         oldest = datetime.now(UTC) - age
-        for orphan in list(orphans_of(listing, known, running, ended, lambda folder: self._age(table, folder, age))):
+        for orphan in self._search(listing, self._tables.all(), running, ended, age).orphans():
             if orphan.modified is not None and orphan.modified < oldest.timestamp():
                 remove_location(table.io, orphan.name)
+
+    def _search(
+        self, listing: Listing, tables: Sequence[Table], running: Collection[str], ended: Collection[str], age: timedelta
+    ) -> Search:
+        """Return the search for orphans of a table, once its files are listed."""
+        table, known = listing.table, set[str]().union(*map(known_files, tables))
+        others = [other for other in tables if other.name() != table.name()]
+        owns = Ownership(table, others).has
+        return Search(listing, known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
@@ -302,7 +322,7 @@ class IcebergConnector(Connector):
     def _prefixes(self) -> tuple[set[str], set[str]]:
         """Give how the names of files begin that are being written now, and that ended statements have written."""
         with self._lock:
-            return {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}, set(self._ended)
+            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
         """Give leftovers, each with its table; None for the folder of a table that was never made."""
@@ -310,35 +330,35 @@ class IcebergConnector(Connector):
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
         found: list[tuple[Orphan, Table | None]] = []
-        tables = list(filter(None, map(self._tables.load, self._tables.names())))
-        listings = [listing_of(table) for table in tables]
-        known = self._tables.known_files()
-        for table, listing in zip(tables, listings, strict=True):
-            ages = {folder: self._age(table, folder, age) for folder in listing.files}
-            found += [(orphan, table) for orphan in orphans_of(listing, known, running, ended, ages.__getitem__)]
+        listings = [listing_of(table) for table in self._tables.all()]
+        tables = self._tables.all()
+        for listing in listings:
+            table = listing.table
+            found += [(orphan, table) for orphan in self._search(listing, tables, running, ended, age).orphans()]
             locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)
 
-    def _age(self, table: Table, folder: str, age: timedelta) -> timedelta | None:
-        """Give the age at which files of unknown origin in a folder of a table's are nobody's; None where they may be somebody else's.
+    def _is_shared(self, table: Table, folder: str) -> bool:
+        """Return whether files of unknown origin in a folder of a table may be another's.
 
         That is so outside of the table's own folder, where others may keep whatever they like, and outside of the warehouse, of which another
         catalog may know.
         """
         if not f"{folder}/".startswith(f"{table.location().rstrip('/')}/"):
-            return None
+            return True
         path = local_path(folder)
-        if self._directory is None or (path is not None and Path(path).resolve().is_relative_to(self._directory.resolve())):
-            return age
-        return None
+        if self._directory is None:
+            return False
+        return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
         found = self._orphans(age)
-        for orphan, table in found:
+        # Notes first: a statement that has lost its note does not commit.
+        for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
             else:
@@ -350,11 +370,15 @@ class IcebergConnector(Connector):
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
-        self._ended.extend(self._forget(handle).prefixes)
+        prefix = self._forget(handle).prefix
+        if prefix:
+            self._ended.append(prefix)
 
     def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:
-            return self._transactions.pop(_number(handle))
+            transaction = self._transactions.pop(_number(handle))
+        transaction.stop()
+        return transaction
 
 
 class IcebergSplitManager(ConnectorSplitManager):

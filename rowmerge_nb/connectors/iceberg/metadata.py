@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergTableHandle,
     iceberg_table,
 )
-from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
+from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -37,7 +36,6 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
@@ -92,7 +90,6 @@ class Loaded:
         folder: the folder that `Tables.create` has named for a new table: all in it is the table's. None of any other.
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
-        prefix: how the names of files begin that are written into it.
         evolved: the schema that a statement gives it, where it adds columns.
         replacement: the transaction that makes it anew, of a table that takes the place of a former one.
         former: that one.
@@ -106,7 +103,6 @@ class Loaded:
     folder: Path | None = None
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
-    prefix: str = ""
     evolved: Schema | None = None
     replacement: Transaction | None = None
     former: Loaded | None = None
@@ -125,30 +121,22 @@ class Loaded:
 
 
 @dataclass
-class IcebergTransaction:
-    """A transaction of the connector.
+class IcebergTransaction(Writer):
+    """A transaction of the connector, which is the writer of its files.
 
     Args:
         tables: the tables that were looked up; None for those that are not there.
         former: those that were looked up as they were in one of their snapshots.
-        prefixes: how the names of files begin that are written.
-        written: the tables that they write into.
+        written: the tables that data files are written into.
         actions: what the commit does, in order; each gives the snapshot that it makes, or None.
         kept: files that the commit makes part of a table.
-        asked: the catalog may have been asked to commit: files that were written may belong to a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
     former: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
-    prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], int | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
-    asked: bool = False
-
-    def ask(self) -> None:
-        """Note that the catalog is asked."""
-        self.asked = True
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
         """Give the table that a handle is of."""
@@ -293,7 +281,8 @@ class IcebergMetadata(ConnectorMetadata):
             found = snapshot_of(table, handle.name, version, session.time_zone)
             check_restorable(table, handle.name, found)
             snapshot = found.snapshot_id
-        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, self._transaction.ask))
+        writer = self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, writer))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -341,9 +330,9 @@ class IcebergMetadata(ConnectorMetadata):
         name, definition = metadata.name, defined_table(metadata)
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
-        transaction = self._transaction
+        transaction, writer = self._transaction, self._writer(session)
         transaction.tables[name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
 
     def replace_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
@@ -361,8 +350,9 @@ class IcebergMetadata(ConnectorMetadata):
         replacement = begin_replacement(table, defined_table(metadata))
         made = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
         loaded = Loaded(made, handle_of(handle.name, made), replacement=replacement, former=former)
+        writer = self._writer(session)
         transaction.tables[handle.name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table with the commit."""
@@ -372,15 +362,16 @@ class IcebergMetadata(ConnectorMetadata):
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all data files with the commit; older snapshots keep them."""
-        handle = iceberg_table(table_handle)
-        self._transaction.actions.append(lambda: self._tables.truncate(handle, self._transaction.ask))
+        handle, writer = iceberg_table(table_handle), self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table with the commit; former snapshots keep their columns, and files the partitioning that they were written by."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
-        self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, self._transaction.ask))
+        writer = self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, writer))
 
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
@@ -447,19 +438,19 @@ class IcebergMetadata(ConnectorMetadata):
     def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
         """Do with the commit what a procedure does that rewrites no rows."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
-        handle, arguments, ask = execute.table_handle, execute.arguments, self._transaction.ask
+        handle, arguments, writer = execute.table_handle, execute.arguments, self._writer(session)
         tables = self._tables
         self._tables.require_own(handle.name, self._transaction.loaded(handle).table)
         match execute.procedure:
             case "OPTIMIZE_MANIFESTS":
-                self._transaction.actions.append(lambda: tables.gather_manifests(handle, ask))
+                self._transaction.actions.append(lambda: tables.gather_manifests(handle, writer))
             case "DROP_EXTENDED_STATS":
-                self._transaction.actions.append(lambda: tables.drop_statistics(handle, ask))
+                self._transaction.actions.append(lambda: tables.drop_statistics(handle, writer))
             case "ROLLBACK_TO_SNAPSHOT":
-                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), ask))
+                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), writer))
             case "EXPIRE_SNAPSHOTS":
                 before = dt.datetime.now(dt.UTC) - arguments["retention_threshold"].time
-                self._transaction.actions.append(lambda: tables.expire(handle, before, ask))
+                self._transaction.actions.append(lambda: tables.expire(handle, before, writer))
             case "REMOVE_ORPHAN_FILES":
                 age = arguments["retention_threshold"].time
                 self._transaction.actions.append(lambda: self._upkeep.remove_orphans(handle, age))
@@ -584,17 +575,15 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = self._transaction.loaded(handle)
         if loaded.creation is None:
             self._tables.require_own(handle.name, loaded.table)
-        # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
-        prefix = f"{session.query_id}-{uuid.uuid4().hex[:8]}"
-        self._transaction.prefixes.add(prefix)
+        writer = self._writer(session)
         self._transaction.written.append(handle)
-        try:
-            note_writer(handle.io, handle.data_location, prefix)
-        except OSError as error:
-            what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
-            raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
-        loaded.prefix = prefix
-        return loaded, prefix
+        writer.note(handle, data=True)
+        return loaded, writer.prefix
+
+    def _writer(self, session: ConnectorSession) -> Writer:
+        """Return what writes the files of this transaction, named after the statement."""
+        self._transaction.name(session.query_id)
+        return self._transaction
 
     def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
@@ -610,7 +599,6 @@ class IcebergMetadata(ConnectorMetadata):
             removed=loaded.removed,
             scans=tuple(loaded.scans),
             serializable=serializable,
-            prefix=loaded.prefix,
         )
 
     def _finish(
@@ -637,7 +625,7 @@ class IcebergMetadata(ConnectorMetadata):
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
         if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
-            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
+            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction))
         return ConnectorOutputMetadata(tuple(told))
 
 

@@ -15,7 +15,7 @@ from rowmerge_nb.spi.connector import Orphan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["has_died", "orphaned_path", "process_name", "this_process"]
+__all__ = ["has_died", "is_alive", "orphaned_path", "process_name", "this_process"]
 
 _PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL)
 
@@ -45,17 +45,26 @@ def has_died(process: str) -> bool:
     >>> has_died(this_process()), has_died("elsewhere:1"), has_died("nonsense")
     (False, False, False)
     """
+    return is_alive(process) is False
+
+
+def is_alive(process: str) -> bool | None:
+    """Return whether a process lives, None if it cannot be seen from here.
+
+    Args:
+        process: its name, as `this_process` returned it there.
+    """
     name = _PROCESS.fullmatch(process)
     if name is None or name["space"] != _space():
-        return False
+        return None
     pid = int(name["pid"])
     status = _status(pid)
     if status is None:
         # Some systems hide the processes of other users in /proc.
-        return not _exists(pid)
+        return None if _exists(pid) else False
     state, start = status
     # A process that was killed keeps its number until its parent asks for it.
-    return state in {"Z", "X"} or start != name["start"]
+    return state not in {"Z", "X"} and start == name["start"]
 
 
 def _space() -> str:
