@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.manifest import (
@@ -44,7 +44,7 @@ from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -132,6 +132,8 @@ class _AnySchema(_SnapshotProducer[Any]):
     """Writes manifests of partitionings whose columns are gone by now, under names that say whose statement it is."""
 
     _prefix = ""
+    handle: IcebergTableHandle
+    writer: Writer
 
     @property  # type: ignore[override]
     def commit_uuid(self) -> str:
@@ -142,10 +144,17 @@ class _AnySchema(_SnapshotProducer[Any]):
     def commit_uuid(self, unique: uuid.UUID) -> None:
         self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
 
-    def name_after(self, prefix: str) -> None:
-        """Have the names of all manifests begin with the prefix of a statement."""
-        self._prefix = prefix
+    def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
+        """Have the snapshot written for a statement: the names of its manifests begin as its other files do.
+
+        Args:
+            handle: the table, as the statement sees it.
+            writer: the statement that writes.
+        """
+        self.handle, self.writer = handle, writer
+        self._prefix = writer.prefix
         self.commit_uuid = uuid.uuid4()
+        return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
         """Give a writer that knows the columns of the partitioning."""
@@ -502,8 +511,8 @@ def commit(
         landed = _add_columns(change.handle, transaction)
     # A table begins with a snapshot, as in Trino: it has a history from then on.
     if change.data or change.deletes or change.removed.data or is_new:
-        producer = RowDelta(change, transaction, properties)
-        _stage(change.handle, producer, writer)
+        producer = RowDelta(change, transaction, properties).of_statement(change.handle, writer)
+        _stage(producer)
         landed = _holds(producer)
     _commit(change.handle, transaction, producer, writer, landed, is_new=is_new)
     return None if producer is None else producer.snapshot_id
@@ -544,8 +553,8 @@ def replace(
     _check_head(former, now)
     if now.metadata.current_schema_id != former.schema_id:
         conflict(former.name, "its columns were altered")
-    producer = RowDelta(change, transaction, properties)
-    _stage(former, producer, writer)
+    producer = RowDelta(change, transaction, properties).of_statement(former, writer)
+    _stage(producer)
     # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
     transaction._snapshot_producers.clear()  # noqa: SLF001
     _commit(former, transaction, producer, writer, _holds(producer))
@@ -612,7 +621,11 @@ def restore(
         return snapshot
     if snapshot is None:
         return _emptied(handle, Emptying(handle, transaction), transaction, writer)
-    ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
+    try:
+        ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
+    except ValueError as error:
+        # It has expired meanwhile.
+        conflict(handle.name, error_text(error))
     entries = len(metadata.snapshot_log)
 
     def landed(now: TableMetadata) -> bool:
@@ -624,8 +637,8 @@ def restore(
 
 def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
     """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
-    producer = ManifestRewrite(transaction)
-    _stage(handle, producer, writer)
+    producer = ManifestRewrite(transaction).of_statement(handle, writer)
+    _stage(producer)
     _commit(handle, transaction, producer, writer, _holds(producer))
     return int(producer.snapshot_id)
 
@@ -639,7 +652,10 @@ def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Tran
     refs = transaction.table_metadata.refs.items()
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
     transaction._apply((), same)  # noqa: SLF001
-    ExpireSnapshots(transaction).by_ids(list(expired)).commit()
+    try:
+        ExpireSnapshots(transaction).by_ids(list(expired)).commit()
+    except ValueError as error:
+        conflict(handle.name, error_text(error))
     _commit(handle, transaction, None, writer, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
 
 
@@ -652,7 +668,7 @@ def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer
 
 
 def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> int:
-    _stage(handle, producer, writer)
+    _stage(producer.of_statement(handle, writer))
     _commit(handle, transaction, producer, writer, _holds(producer))
     return producer.snapshot_id
 
@@ -662,18 +678,22 @@ def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
-def _stage(handle: IcebergTableHandle, producer: _AnySchema, writer: Writer) -> None:
+def _stage(producer: _AnySchema) -> None:
     """Write the manifests of a snapshot that nobody knows yet; nothing is left of them after a failure."""
-    writer.note(handle)
-    producer.name_after(writer.prefix)
+    handle = producer.handle
+    producer.writer.note(handle)
     try:
         producer.commit()
     except BaseException as error:
         producer._clean_all_uncommitted()  # noqa: SLF001
+        if isinstance(error, RowMergeError) or not isinstance(error, Exception):
+            raise
         # What a service's connection raises has no number.
-        if isinstance(error, OSError) and error.errno:
+        if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
             raise _refused(error, handle) from error
-        raise
+        msg = f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}"
+        hint = "See that the table's folder can be reached, and its manifests are whole; else roll the table back to an earlier snapshot."
+        raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
 
 
 def _refused(error: OSError, handle: IcebergTableHandle) -> ConnectorError:

@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import deque
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,13 +16,12 @@ from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
+    Removal,
     Search,
     folders_without_table,
-    known_files,
     listing_of,
     remove_attempts,
     remove_folder,
-    remove_location,
 )
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
@@ -34,7 +33,7 @@ from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.errors import ConnectorError, checked, checked_path
+from rowmerge_nb.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
@@ -144,8 +143,7 @@ class IcebergConnector(Connector):
             raise
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
-        with suppress(Exception):
-            transaction.forget()
+        transaction.forget()
         with suppress(Exception):
             folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
@@ -272,23 +270,26 @@ class IcebergConnector(Connector):
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
-    def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> None:
+    def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
         """Remove the files below a table's folders that no table of the catalog knows, if they are older than an age."""
+        from rowmerge_nb.connectors.iceberg.commits import conflict
+
         table = self._tables.load(handle.name)
         if table is None:
-            return
+            conflict(handle.name, "it was dropped")
+        removal = Removal(table.io)
         running, ended = self._prefixes()
-        listing = listing_of(table)
-        oldest = datetime.now(UTC) - age
+        listing = _listing(table)
         for orphan in self._search(listing, self._tables.all(), running, ended, age).orphans():
-            if orphan.modified is not None and orphan.modified < oldest.timestamp():
-                remove_location(table.io, orphan.name)
+            if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
+                removal.remove(orphan.name)
+        return removal
 
     def _search(
         self, listing: Listing, tables: Sequence[Table], running: Collection[str], ended: Collection[str], age: timedelta
     ) -> Search:
         """Return the search for orphans of a table, once its files are listed."""
-        table, known = listing.table, set[str]().union(*map(known_files, tables))
+        table, known = listing.table, self._tables.known_files(tables)
         others = [other for other in tables if other.name() != table.name()]
         owns = Ownership(table, others).has
         return Search(listing, known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
@@ -330,7 +331,7 @@ class IcebergConnector(Connector):
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
         found: list[tuple[Orphan, Table | None]] = []
-        listings = [listing_of(table) for table in self._tables.all()]
+        listings = [_listing(table) for table in self._tables.all()]
         tables = self._tables.all()
         for listing in listings:
             table = listing.table
@@ -355,15 +356,19 @@ class IcebergConnector(Connector):
         return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; give what was removed."""
-        found = self._orphans(age)
+        """Remove what `orphans` lists; return what was removed. What cannot be removed now is listed again."""
+        found, removed = self._orphans(age), []
         # Notes first: a statement that has lost its note does not commit.
         for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
-            else:
-                remove_location(table.io, orphan.name)
-        return [orphan for orphan, _ in found]
+                removed.append(orphan)
+                continue
+            removal = Removal(table.io)
+            removal.remove(orphan.name)
+            if removal.removed:
+                removed.append(orphan)
+        return sorted(removed, key=lambda orphan: orphan.name)
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]
@@ -396,6 +401,20 @@ class IcebergSplitManager(ConnectorSplitManager):
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, table_handle, constraint)
+
+
+def _listing(table: Table) -> Listing:
+    """List the files of a table's folders.
+
+    Raises:
+        ConnectorError: ICEBERG_FILESYSTEM_ERROR, a folder cannot be looked at.
+    """
+    try:
+        return listing_of(table)
+    except (OSError, ValueError, ImportError) as error:
+        msg = f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}"
+        hint = "Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here."
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
 
 
 def _is_retention(value: Any) -> bool:

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,14 +18,20 @@ from pyarrow import fs
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
+from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pyiceberg.table import Table
 
+    from rowmerge_nb.spi.procedures import ProcedureOutcome
+
 __all__ = [
+    "NOT_OWN",
+    "Removal",
     "Search",
     "expired_files",
     "files_below",
@@ -106,20 +112,73 @@ def _on_disk(path: str, prefix: str, *, recursive: bool) -> Iterator[File]:
                     yield File(f"{prefix}{folder}/{name}", state.st_size, datetime.fromtimestamp(state.st_mtime, UTC))
 
 
-def has_files(io: Any, location: str) -> bool:
+@dataclass
+class Removal:
+    """The removal of files that are of no use to a table any more, one by one; what cannot be removed is left.
+
+    Args:
+        io: pyiceberg's access to files.
+        removed: the locations of the files that are gone.
+        left: why files are left, by location.
+    """
+
+    io: Any
+    removed: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def remove(self, location: str) -> None:
+        """Remove a file; a file that is gone already counts."""
+        try:
+            remove_location(self.io, location)
+        except Exception as error:  # noqa: BLE001 - all others are removed
+            self.left[location] = error_text(error)
+        else:
+            self.removed.append(location)
+
+    def report(self, outcome: ProcedureOutcome) -> None:
+        """Add to the outcome of a procedure what was removed, and what was left."""
+        outcome.metrics["deleted_files_count"] = len(self.removed)
+        outcome.metrics["left_files_count"] = len(self.left)
+        if self.removed:
+            outcome.notices.append(f"{_were(len(self.removed))} removed: {_shortened(self.removed)}")
+        for reason, one in itertools.groupby(sorted(self.left.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]):
+            locations = [location for location, _ in one]
+            outcome.notices.append(f"{_were(len(locations))} left ({reason}): {_shortened(locations)}")
+
+
+NOT_OWN: Final = "not in a folder of the table's own"
+"""Why a file is left that metadata names."""
+_SHOWN: Final = 5
+
+
+def _were(count: int) -> str:
+    return f"{plural(count, 'file')} {'was' if count == 1 else 'were'}"
+
+
+def _shortened(locations: Sequence[str]) -> str:
+    more = len(locations) - _SHOWN
+    return ", ".join((*sorted(locations)[:_SHOWN], *([f"and {more} more"] if more > 0 else ())))
+
+
+def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
     """Return whether there is anything but folders in a location.
+
+    Args:
+        io: pyiceberg's access to files.
+        location: the location.
+        deep: look into the folders of folders too.
 
     Raises:
         OSError: the location cannot be looked at.
+        ValueError: its scheme is unknown.
     """
     path = local_path(location.rstrip("/"))
     if path is None:
-        return next(_listed(io, location.rstrip("/")), None) is not None
+        return next(_listed(io, location.rstrip("/"), recursive=deep), None) is not None
     with suppress(FileNotFoundError):
         os.lstat(path)
-    return Path(path).is_file() or any(
-        names or any(Path(folder, one).is_symlink() for one in folders) for folder, folders, names in os.walk(path)
-    )
+    walk = os.walk(path) if deep else itertools.islice(os.walk(path), 1)
+    return Path(path).is_file() or any(names or any(Path(at, one).is_symlink() for one in folders) for at, folders, names in walk)
 
 
 def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str], kept: Collection[str], *, deep: bool) -> None:

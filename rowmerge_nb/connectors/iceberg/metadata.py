@@ -7,7 +7,15 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
+from rowmerge_nb.connectors.iceberg.definitions import (
+    COMMENT,
+    ISOLATION,
+    PROPERTIES,
+    check_changes,
+    defined_table,
+    shown_properties,
+)
+from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
     HIDDEN,
@@ -31,6 +39,7 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     check_partitions,
     check_retention,
     check_rollback,
+    moment_before,
     refuse_disabled,
 )
 from rowmerge_nb.connectors.iceberg.types import fields_of
@@ -50,7 +59,7 @@ from rowmerge_nb.spi.metadata import (
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.procedures import TableExecution
+from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -62,6 +71,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.housekeeping import Removal
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
@@ -160,7 +170,7 @@ class Upkeep:
     """
 
     least: Retention
-    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], None]
+    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], Removal]
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
@@ -328,6 +338,7 @@ class IcebergMetadata(ConnectorMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name, definition = metadata.name, defined_table(metadata)
+        self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
         transaction, writer = self._transaction, self._writer(session)
@@ -347,7 +358,9 @@ class IcebergMetadata(ConnectorMetadata):
         former = transaction.loaded(handle)
         table = former.table
         self._tables.require_own(handle.name, table)
-        replacement = begin_replacement(table, defined_table(metadata))
+        definition = defined_table(metadata)
+        self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
+        replacement = begin_replacement(table, definition)
         made = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
         loaded = Loaded(made, handle_of(handle.name, made), replacement=replacement, former=former)
         writer = self._writer(session)
@@ -370,6 +383,7 @@ class IcebergMetadata(ConnectorMetadata):
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
+            self._tables.require_reachable(alteration.properties.get("data_location"))
         writer = self._writer(session)
         self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, writer))
 
@@ -435,25 +449,31 @@ class IcebergMetadata(ConnectorMetadata):
         check_partitions(handle, constraint, table)
         return IcebergTableExecuteHandle(handle, procedure, arguments, constraint)
 
-    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
-        """Do with the commit what a procedure does that rewrites no rows."""
+    def execute_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> ProcedureOutcome | None:
+        """Do with the commit what a procedure does that rewrites no rows; files that it removes are reported."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
         handle, arguments, writer = execute.table_handle, execute.arguments, self._writer(session)
-        tables = self._tables
-        self._tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        tables, actions = self._tables, self._transaction.actions
+        tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        outcome = ProcedureOutcome()
         match execute.procedure:
             case "OPTIMIZE_MANIFESTS":
-                self._transaction.actions.append(lambda: tables.gather_manifests(handle, writer))
+                actions.append(lambda: tables.gather_manifests(handle, writer))
             case "DROP_EXTENDED_STATS":
-                self._transaction.actions.append(lambda: tables.drop_statistics(handle, writer))
+                actions.append(lambda: tables.drop_statistics(handle, writer))
             case "ROLLBACK_TO_SNAPSHOT":
-                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), writer))
+                actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), writer))
             case "EXPIRE_SNAPSHOTS":
-                before = dt.datetime.now(dt.UTC) - arguments["retention_threshold"].time
-                self._transaction.actions.append(lambda: tables.expire(handle, before, writer))
+                before = moment_before(arguments["retention_threshold"])
+                actions.append(lambda: tables.expire(handle, before, writer).report(outcome))
+                return outcome
             case "REMOVE_ORPHAN_FILES":
                 age = arguments["retention_threshold"].time
-                self._transaction.actions.append(lambda: self._upkeep.remove_orphans(handle, age))
+                actions.append(lambda: self._upkeep.remove_orphans(handle, age).report(outcome))
+                return outcome
+        return None
 
     def begin_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
@@ -576,8 +596,8 @@ class IcebergMetadata(ConnectorMetadata):
         if loaded.creation is None:
             self._tables.require_own(handle.name, loaded.table)
         writer = self._writer(session)
-        self._transaction.written.append(handle)
         writer.note(handle, data=True)
+        self._transaction.written.append(handle)
         return loaded, writer.prefix
 
     def _writer(self, session: ConnectorSession) -> Writer:
@@ -636,6 +656,7 @@ def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         msg = f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported"
         raise ConnectorError(msg, hint="Set its property write.format.default to parquet.")
+    check_properties(handle)
     for location in (handle.location, handle.data_location):
         if ":" in location and set("#?") & set(location):
             # All that is written would go into one file.

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -107,15 +108,12 @@ class Writer:
         self.asked = True
 
     def forget(self) -> None:
-        """Remove the notes: the statement has ended.
-
-        Raises:
-            OSError: a note cannot be removed.
-        """
+        """Remove the notes: the statement has ended. A note that cannot be removed is an orphan from now on."""
         self.stop()
-        for location in list(self.notes):
-            remove(self.notes[location], location)
-            del self.notes[location]
+        for location, properties in self.notes.items():
+            with suppress(Exception):
+                remove(properties, location)
+        self.notes.clear()
 
     def stop(self) -> None:
         """Renew the notes no more."""

@@ -23,11 +23,12 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{1
 def own_folder(table: Table) -> str | None:
     """Return the place of a table's own folder: the location in its metadata, if the catalog's metadata file confirms it.
 
-    The catalog says where the metadata file is. A location that is not the folder of that file is only what the metadata says.
+    The catalog says where the metadata file is. A location that is not the folder of that file is only what the metadata says. So is one
+    that the table was given later: its earlier metadata files are in another folder.
     """
-    named, folder = places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", table.metadata_location])
-    place = folder.rpartition("/")[0]
-    return place.removesuffix(f"/{_METADATA}") if place == named.rpartition("/")[0] else None
+    files = [table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)]
+    folders = {place.rpartition("/")[0] for place in places_of([f"{table.location().rstrip('/')}/{_METADATA}/x", *files])}
+    return folders.pop().removesuffix(f"/{_METADATA}") if len(folders) == 1 else None
 
 
 class Ownership:
