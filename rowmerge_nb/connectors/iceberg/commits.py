@@ -739,6 +739,7 @@ def _commit(
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
+        _discard_metadata(transaction._table)  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
             raise _refused(error, handle) from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
@@ -747,6 +748,14 @@ def _commit(
             raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
         hint = "See that no other program holds the catalog for long, and run the statement again."
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
+
+
+def _discard_metadata(table: Table) -> None:
+    """Remove the metadata file of a commit that has not gone through; other catalogs have written it themselves."""
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+    if isinstance(table.catalog, EmbeddedCatalog):
+        table.catalog.discard(table.io)
 
 
 def _has_landed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from datetime import timedelta
@@ -53,6 +54,10 @@ __all__ = ["IcebergConnector"]
 
 _REMEMBERED: Final = 1_000
 """Of so many ended statements the files are known by name; what older ones have left is told by its age."""
+
+
+_LATE_SECONDS: Final = 60.0
+"""For so long tasks of a statement that was rolled back may still write."""
 
 
 class IcebergConnector(Connector):
@@ -111,6 +116,7 @@ class IcebergConnector(Connector):
         self._numbers = itertools.count(1)
         self._transactions: dict[int, IcebergTransaction] = {}
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._late: list[tuple[float, IcebergTransaction]] = []
 
     # -- contract -------------------------------------------------------------------------------------------------
 
@@ -121,6 +127,7 @@ class IcebergConnector(Connector):
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""
+        self._sweep()
         with self._lock:
             handle = IcebergTransactionHandle(next(self._numbers))
             self._transactions[handle.number] = IcebergTransaction()
@@ -161,12 +168,24 @@ class IcebergConnector(Connector):
             return
         self._end(transaction_handle)
         if transaction.written:
+            with self._lock:
+                self._late.append((time.monotonic(), transaction))
             self._remove_written(transaction)
         else:
             transaction.forget()
         for loaded in transaction.tables.values():
             if loaded is not None and loaded.folder is not None:
                 remove_folder(loaded.folder)
+
+    def _sweep(self) -> None:
+        """Remove what tasks have written after their statement was rolled back: Spark does not wait until they have ended."""
+        with self._lock:
+            late = list(self._late)
+            self._late = [(since, one) for since, one in late if time.monotonic() - since < _LATE_SECONDS]
+        for _, transaction in late:
+            # What cannot be removed now is listed among the orphans.
+            with suppress(Exception):
+                self._remove_written(transaction)
 
     def _remove_written(self, transaction: IcebergTransaction) -> None:
         """Remove what the tasks of a statement that has failed have written, its manifests, and first of all its notes."""
@@ -210,6 +229,7 @@ class IcebergConnector(Connector):
 
     def close(self) -> None:
         """Close the catalog."""
+        self._sweep()
         self.catalog.close()
 
     def splits(

@@ -209,3 +209,48 @@ def test_a_failed_commit_leaves_no_note(store: IcebergConnector, tmp_path: Path)
         statement.commit()
     statement.rollback()
     assert not list(tmp_path.rglob("*-writer"))
+
+
+@pytest.mark.parametrize("when", ["next statement", "close"])
+def test_what_a_task_writes_after_the_rollback_goes_with_the_next_statement(
+    store: IcebergConnector, tmp_path: Path, when: str
+) -> None:
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    statement = deleting(store, 1, insert=9)
+    [data] = [path for path in tmp_path.rglob("*-deletes.parquet") if path not in before]
+    statement.rollback()
+    # Half a file of a worker that Spark has killed, and a manifest of a thread that was waited for no more.
+    data.write_bytes(b"PAR1")
+    (data.parent.parent / "metadata" / f"{statement.merge_handle.prefix}-m0.avro").write_bytes(b"Obj")
+    if when == "close":
+        store.close()
+    else:
+        store.rollback(store.begin_transaction())
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_a_metadata_file_of_a_commit_that_failed_is_removed(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bool
+) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy.orm import Session
+
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    statement = Statement(store)
+    altering(SetTableComment("text"))(statement)
+
+    def failing(*arguments: Any, **options: Any) -> None:
+        if half:
+            path = Path(str(options.get("metadata_path", arguments[-1])).removeprefix("file://"))
+            path.write_text('{"format-version"')
+            raise OSError(28, "No space left on device")
+        msg = "gone"
+        raise ConnectionError(msg)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(*((SqlCatalog, "_write_metadata") if half else (Session, "commit")), failing)
+        with pytest.raises(ConnectorError):
+            statement.commit()
+    statement.rollback()
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
