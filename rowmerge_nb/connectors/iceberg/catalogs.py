@@ -569,7 +569,7 @@ class Tables:
             others = [one for one in self.all() if one.name() != table.name()]
             known, ownership = self.known_files(others), Ownership(table, others)
             for file, place in zip(files, places_of(files), strict=True):
-                if place not in known and ownership.has(file):
+                if place not in known and ownership.has(place):
                     removal.remove(file)
                 elif place not in known:
                     removal.left[file] = NOT_OWN

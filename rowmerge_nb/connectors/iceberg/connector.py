@@ -300,9 +300,11 @@ class IcebergConnector(Connector):
         removal = Removal(table.io)
         running, ended = self._prefixes()
         listing = _listing(table)
-        for orphan in self._search(listing, self._tables.all(), running, ended, age).orphans():
+        search = self._search(listing, self._tables.all(), running, ended, age)
+        for orphan in search.orphans():
             if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
                 removal.remove(orphan.name)
+        removal.left.update(search.left)
         return removal
 
     def _search(

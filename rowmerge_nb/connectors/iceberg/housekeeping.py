@@ -69,11 +69,13 @@ class File:
         location: where it is, written as the folder's location is.
         size: its size.
         modified: when it was written; None if the store does not say.
+        is_link: it is a link, to a file or a folder.
     """
 
     location: str
     size: int | None
     modified: datetime | None
+    is_link: bool = False
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class File:
 
 
 def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]:
-    """List the files of a location. Links are neither followed nor listed."""
+    """List the files of a location, and the links, which are not followed."""
     path = local_path(location)
     if path is not None:
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
@@ -101,15 +103,15 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]
 
 
 def _on_disk(path: str, prefix: str, *, recursive: bool) -> Iterator[File]:
-    for folder, folders, names in os.walk(path):
-        if not recursive:
-            folders.clear()
-        for name in names:
+    for folder, folders, names in os.walk(path) if recursive else itertools.islice(os.walk(path), 1):
+        for name in (*names, *(name for name in folders if Path(folder, name).is_symlink())):
             # Files come and go meanwhile.
             with suppress(OSError):
                 state = os.lstat(f"{folder}/{name}")
-                if stat.S_ISREG(state.st_mode):
-                    yield File(f"{prefix}{folder}/{name}", state.st_size, datetime.fromtimestamp(state.st_mtime, UTC))
+                is_link = stat.S_ISLNK(state.st_mode)
+                if is_link or stat.S_ISREG(state.st_mode):
+                    modified = datetime.fromtimestamp(state.st_mtime, UTC)
+                    yield File(f"{prefix}{folder}/{name}", state.st_size, modified, is_link)
 
 
 @dataclass
@@ -148,6 +150,7 @@ class Removal:
 
 NOT_OWN: Final = "not in a folder of the table's own"
 """Why a file is left that metadata names."""
+_LINK: Final = "links are not followed"
 _SHOWN: Final = 5
 
 
@@ -202,7 +205,8 @@ def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str]
             remove_location(io, f"{folder}/{prefix}{SUFFIX}")
     for folder in sorted(folders):
         for file in list(_listed(io, folder, recursive=deep)):
-            if _SNAPSHOT.sub("", file.name, count=1).startswith(marks) and file.location not in kept:
+            mine = _SNAPSHOT.sub("", file.name, count=1).startswith(marks) and not file.is_link
+            if mine and file.location not in kept:
                 try:
                     remove_location(io, file.location)
                 except OSError as error:
@@ -281,7 +285,7 @@ def listing_of(table: Table) -> Listing:
     roots = [folder for folder in sorted(folders) if not any(folder.startswith(f"{other}/") for other in folders)]
     files = {folder: list(_listed(io, folder)) for folder in roots}
     now = datetime.now(UTC)
-    notes = [file for folder in roots for file in _listed(io, folder) if file.name.endswith(SUFFIX)]
+    notes = [file for folder in roots for file in _listed(io, folder) if file.name.endswith(SUFFIX) and not file.is_link]
     read = {file.name.removesuffix(SUFFIX): (_read(io, file.location), _since(file, now)) for file in notes}
     return Listing(table, files, read, now)
 
@@ -296,8 +300,9 @@ class Search:
         running: the prefixes of the statements that run in this connector.
         ended: the prefixes of its statements that have ended: what they have left is an orphan, whatever its age.
         age: how old files of unknown origin must be.
-        owns: whether a file of a location may be removed for this table.
+        owns: whether a file of a place may be removed for this table.
         is_shared: whether others may keep files of unknown origin in a folder.
+        left: why files that no table knows are no orphans, by location, once they were looked for.
     """
 
     listing: Listing
@@ -307,6 +312,7 @@ class Search:
     age: timedelta
     owns: Callable[[str], bool]
     is_shared: Callable[[str], bool]
+    left: dict[str, str] = field(default_factory=dict)
 
     def orphans(self) -> list[Orphan]:
         """Return the files below the table's folders that no table knows, notes first: a statement that has lost its note does not commit."""
@@ -320,7 +326,10 @@ class Search:
         listed = tuple(f"{prefix}-" for prefix in left)
         age, files = None if self.is_shared(folder) else self.age, listing.files[folder]
         for file, place in zip(files, places_of(file.location for file in files), strict=True):
-            if place in self.known or file.name == "version-hint.text" or not self.owns(file.location):
+            if place in self.known or file.name == "version-hint.text":
+                continue
+            if file.is_link or not self.owns(place):
+                self.left[file.location] = _LINK if file.is_link else NOT_OWN
                 continue
             by, since = self._writer_of(file), _since(file, listing.at)
             if by is not None and by.startswith(listed):

@@ -98,7 +98,7 @@ class Writer:
             ConnectorError: TRANSACTION_CONFLICT.
         """
         for location, properties in self.notes.items():
-            if not _exists(properties, location):
+            if not _exists(table, properties, location):
                 msg = f"The note '{location}' of this statement on Iceberg table '{table.name}' was removed, and its files may be too"
                 hint = "Nothing was changed by this statement. Run it again."
                 raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
@@ -159,7 +159,7 @@ class Presence:
         is_fresh = local_path(self._note) is None and time.monotonic() - self._seen < _LOOK_AGAIN
         if is_fresh and not now:
             return
-        if not _exists(self._table.io, self._note):
+        if not _exists(self._table, self._table.io, self._note):
             msg = f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so its tasks write no more files"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
         self._seen = time.monotonic()
@@ -182,9 +182,14 @@ def renew(properties: Mapping[str, str], location: str) -> None:
         file.write(content)
 
 
-def _exists(properties: Mapping[str, str], location: str) -> bool:
+def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: str) -> bool:
     path = local_path(location)
-    return Path(path).exists() if path is not None else bool(file_io(properties, location).new_input(location).exists())
+    try:
+        return Path(path).exists() if path is not None else bool(file_io(properties, location).new_input(location).exists())
+    except OSError as error:
+        msg = f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}"
+        hint = "See that driver and workers reach the table's folder, and run the statement again."
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
 
 
 def _refused(error: Exception, folder: str, table: object) -> ConnectorError:

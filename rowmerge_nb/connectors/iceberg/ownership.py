@@ -52,9 +52,8 @@ class Ownership:
         self._named = [place.removesuffix("/x") for place in places]
         self._foreign: dict[Path, bool] = {}
 
-    def has(self, location: str) -> bool:
-        """Return whether a file is the table's own; a way through a link is no way into its folder."""
-        [place] = places_of([location])
+    def has(self, place: str) -> bool:
+        """Return whether a file is the table's own, by its place as `places_of` gives it: a link leads out of a folder."""
         if {"..", "."} & set(place.split("/")) or any(
             _is_below(place, other) for other in self._others if self._is_nearer(other)
         ):
