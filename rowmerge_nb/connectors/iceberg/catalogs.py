@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner"]
+__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
 
 _CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
@@ -161,6 +161,12 @@ def is_settled(catalog: Catalog) -> bool:
         return False
     catalog.engine.dispose()
     return True
+
+
+def writes_metadata(catalog: Catalog) -> bool:
+    """Return whether a catalog writes metadata files in its own service, where this process may have no right to write."""
+    # Its module is slow to load, and is loaded where such a catalog is used.
+    return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
 
 
 def _close_cursors(catalog: Catalog) -> None:

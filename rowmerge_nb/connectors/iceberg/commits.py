@@ -37,7 +37,7 @@ from pyiceberg.table.update.snapshot import (
 from pyiceberg.table.update.statistics import UpdateStatistics
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
-from rowmerge_nb.connectors.iceberg.catalogs import is_settled
+from rowmerge_nb.connectors.iceberg.catalogs import is_settled, writes_metadata
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
@@ -713,7 +713,8 @@ def _commit(
     is_new: bool = False,
 ) -> None:
     """Ask the catalog; ``landed`` tells of the table as it is afterwards whether the commit has gone through."""
-    writer.note(handle)
+    if not writes_metadata(transaction._table.catalog):  # noqa: SLF001
+        writer.note(handle)
     writer.require_notes(handle)
     writer.ask()
     try:
@@ -772,13 +773,23 @@ def _has_landed(
     table = transaction._table  # noqa: SLF001
     settled = is_settled(table.catalog)
     try:
-        now = table.catalog.load_table(table.name()).metadata
+        latest = table.catalog.load_table(table.name())
     except NoSuchTableError:
         if is_new:
             return False if settled else None
         conflict(handle.name, "it was dropped")
     except Exception:  # noqa: BLE001 - the catalog does not answer now either
         return None
+    now = latest.metadata
     if str(now.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
-    return landed(now) or (False if settled else None)
+    # Another commit may have come on top of this one, and changed the same things.
+    files = {latest.metadata_location, *(entry.metadata_file for entry in now.metadata_log)}
+    return landed(now) or _written_metadata(table) in files or (False if settled else None)
+
+
+def _written_metadata(table: Table) -> str | None:
+    """Return the metadata file of this thread's last commit, None for catalogs that do not say."""
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+    return table.catalog.written if isinstance(table.catalog, EmbeddedCatalog) else None

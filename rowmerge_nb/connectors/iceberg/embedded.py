@@ -44,11 +44,17 @@ class EmbeddedCatalog(SqlCatalog):
             self.discard(table.io)
             raise
 
+    @property
+    def written(self) -> str | None:
+        """The metadata file that this thread's last commit has written; None if it has written none."""
+        path: str | None = getattr(self._written, "path", None)
+        return path
+
     def discard(self, io: FileIO) -> None:
         """Remove the metadata file of this thread's last commit, which has not gone through."""
-        if self._written.path is not None:
+        if self.written is not None:
             with suppress(OSError):
-                io.delete(self._written.path)
+                io.delete(self.written)
             self._written.path = None
 
     def metadata_files(self) -> list[str]:

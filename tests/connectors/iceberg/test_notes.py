@@ -202,6 +202,20 @@ def insertion() -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["id", "v", "p", "operation", "row_id"])
 
 
+def test_a_service_that_writes_the_metadata_itself_needs_no_note(store: IcebergConnector, tmp_path: Path) -> None:
+    class RestCatalog(EmbeddedCatalog):
+        def _write_metadata(self, metadata: Any, io: Any, metadata_path: str) -> None:
+            assert not list(tmp_path.rglob("*-writer"))
+            super()._write_metadata(metadata, io, metadata_path)
+
+    catalog = RestCatalog(store.catalog.name, **store.catalog.properties)
+    with closing(IcebergConnector(catalog=catalog)) as served:
+        statement = Statement(served)
+        altering(SetTableComment("text"))(statement)
+        statement.commit()
+        assert table(served).properties["comment"] == "text"
+
+
 def test_a_failed_commit_leaves_no_note(store: IcebergConnector, tmp_path: Path) -> None:
     statement = deleting(store, 1)
     delete(store, 1)
@@ -254,3 +268,26 @@ def test_a_metadata_file_of_a_commit_that_failed_is_removed(
             statement.commit()
     statement.rollback()
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_change_whose_answer_was_lost_counts_although_another_one_has_followed(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = Statement(store)
+    altering(SetTableComment("mine"))(statement)
+    whole = EmbeddedCatalog.commit_table
+
+    def lost(catalog: Any, *arguments: Any) -> None:
+        whole(catalog, *arguments)
+        monkeypatch.setattr(EmbeddedCatalog, "commit_table", whole)
+        with closing(IcebergConnector(tmp_path)) as other:
+            following = Statement(other)
+            altering(SetTableComment("theirs"))(following)
+            following.commit()
+        msg = "the answer was lost"
+        raise ConnectionError(msg)
+
+    monkeypatch.setattr(EmbeddedCatalog, "commit_table", lost)
+    statement.commit()
+    assert table(store).properties["comment"] == "theirs"
+    assert all(Path(entry.metadata_file.removeprefix("file://")).exists() for entry in table(store).metadata.metadata_log)
