@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import PagesSource as PagesSource
     from rowmerge_nb.spi.procedures import Procedure as Procedure
     from rowmerge_nb.spi.procedures import ProcedureArgument as ProcedureArgument
+    from rowmerge_nb.spi.procedures import ProcedureOutcome as ProcedureOutcome
     from rowmerge_nb.spi.procedures import TableExecution as TableExecution
     from rowmerge_nb.spi.procedures import TableProcedure as TableProcedure
     from rowmerge_nb.spi.procedures import TableProcedureArgument as TableProcedureArgument
@@ -131,6 +132,7 @@ _HOMES: Final = {
     "PointerType": "handles",
     "Procedure": "procedures",
     "ProcedureArgument": "procedures",
+    "ProcedureOutcome": "procedures",
     "TableExecution": "procedures",
     "TableProcedure": "procedures",
     "TableProcedureArgument": "procedures",

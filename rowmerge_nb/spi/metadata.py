@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.page_source import Constraint
-    from rowmerge_nb.spi.procedures import TableExecution
+    from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
     from rowmerge_nb.spi.types import Type
 
 __all__ = [
@@ -364,8 +364,16 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("table procedures", "get_table_handle_for_execute")
 
-    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
-        """Do what a procedure does that rewrites no rows; it is visible with the commit. Raises ConnectorError NOT_SUPPORTED by default."""
+    def execute_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> ProcedureOutcome | None:
+        """Do what a procedure does that rewrites no rows; it is visible with the commit.
+
+        Returns:
+            What it has done, once the commit has returned; None if there is nothing to say. In Trino these are metrics.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
         self._refuse("table procedures", "execute_table_execute")
 
     def begin_table_execute(

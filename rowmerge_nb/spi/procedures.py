@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorTableHandle
@@ -114,3 +114,19 @@ class TableExecution:
     insert_handle: ConnectorInsertTableHandle
     source: ConnectorTableHandle
     writers: int | None = None
+
+
+@dataclass
+class ProcedureOutcome:
+    """What a procedure of a table has done. Its connector fills it, until its commit has returned.
+
+    Args:
+        metrics: counts by name, which are the rows that the statement answers.
+        notices: sentences for the report.
+
+    >>> ProcedureOutcome({"deleted_files_count": 2}).metrics
+    {'deleted_files_count': 2}
+    """
+
+    metrics: dict[str, int] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)

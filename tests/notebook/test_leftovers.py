@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Connector, Engine, HiveAcidConnector, PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.shared.orphans import has_died, this_process
+from rowmerge_nb.connectors.shared.orphans import has_died, process_name
 from rowmerge_nb.engine.catalog.orphans import CatalogOrphans
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.spi import Orphan
@@ -57,9 +57,10 @@ def begun(connector: str) -> subprocess.Popen[bytes]:
 
 
 def killed(child: subprocess.Popen[bytes]) -> str:
+    name = process_name(child.pid)
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    return this_process().replace(f":{os.getpid()}", f":{child.pid}")
+    return name
 
 
 class Deaf(Connector):
@@ -142,7 +143,7 @@ def test_the_doctors_options_are_refused_elsewhere(notebook: Any, line: str, mes
 
 def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_ones_are_not() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    name = this_process().replace(f":{os.getpid()}", f":{child.pid}")
+    name = process_name(child.pid)
     assert not has_died(name)
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)

@@ -7,22 +7,24 @@ import uuid
 import weakref
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
+    NOT_OWN,
+    Removal,
     expired_files,
     files_below,
     has_files,
     known_files,
     remove_folder,
-    remove_location,
 )
+from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import AnalysisError, ConnectorError, SetupError, error_text
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, SetupError, error_text
 from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -37,9 +39,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.definitions import Definition
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
+    from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner"]
+__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
 
 _CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
@@ -160,6 +163,12 @@ def is_settled(catalog: Catalog) -> bool:
     return True
 
 
+def writes_metadata(catalog: Catalog) -> bool:
+    """Return whether a catalog writes metadata files in its own service, where this process may have no right to write."""
+    # Its module is slow to load, and is loaded where such a catalog is used.
+    return any(kind.__name__ == "RestCatalog" for kind in type(catalog).__mro__)
+
+
 def _close_cursors(catalog: Catalog) -> None:
     """Have a database's connections close their cursors when they are given back or given up.
 
@@ -210,6 +219,21 @@ def _told(what: str) -> Iterator[None]:
         ) from error
 
 
+def _unreadable(name: object, error: Exception) -> ConnectorError:
+    """Return the error of a table whose manifests cannot be read."""
+    msg = f"The manifests of Iceberg table '{name}' cannot be read: {error_text(error)}"
+    hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
+    return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Return whether a catalog has answered that it does not do what it was asked for."""
+    from pyiceberg import exceptions as e
+
+    refusals = e.NoSuchTableError | e.NoSuchNamespaceError | e.TableAlreadyExistsError | e.NamespaceAlreadyExistsError
+    return isinstance(error, refusals | e.NamespaceNotEmptyError | e.BadRequestError | e.UnauthorizedError | e.ForbiddenError)
+
+
 def _is_about_metadata(error: Exception) -> bool:
     """Tell whether an error came out of the reading of a metadata file, and not out of the catalog's service or database."""
     if isinstance(error, OSError):
@@ -233,11 +257,33 @@ class Tables:
         _close_cursors(catalog)
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        """Ask the catalog, and tell what it raises; what a failure or an interrupt leaves uncommitted is undone."""
+    def _asking(self, what: str, landed: Callable[[], bool] | None = None) -> Iterator[None]:
+        """Ask the catalog, and report what it raises; what a failure or an interrupt leaves uncommitted is undone.
+
+        Args:
+            what: what is asked about.
+            landed: whether a change is there whose answer was lost; it is asked over a new connection.
+
+        Raises:
+            ConnectorError: ICEBERG_COMMIT_ERROR with ``changed=None`` if that is not known, and the errors of the catalog.
+        """
         try:
             with _told(what):
                 yield
+        except Exception as error:
+            settled = is_settled(self.catalog) or _is_refusal(error.__cause__)
+            if landed is None:
+                raise
+            try:
+                if landed():
+                    return
+            except Exception:  # noqa: BLE001 - the catalog does not answer now either
+                settled = False
+            if settled:
+                raise
+            msg = f"The outcome is unknown: Iceberg's catalog did not say whether it has changed {what}: {error_text(error)}"
+            hint = "Look at the catalog before you run the statement again."
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         except BaseException:
             is_settled(self.catalog)
             raise
@@ -335,14 +381,14 @@ class Tables:
 
     def create_schema(self, schema: str) -> None:
         """Make a schema."""
-        with self._asking(f"schema '{schema}'"):
+        with self._asking(f"schema '{schema}'", lambda: schema in self.schemas()):
             self.catalog.create_namespace_if_not_exists(schema)
 
     def drop_schema(self, schema: str) -> None:
         """Drop an empty schema."""
         from pyiceberg.exceptions import NamespaceNotEmptyError
 
-        with self._asking(f"schema '{schema}'"):
+        with self._asking(f"schema '{schema}'", lambda: schema not in self.schemas()):
             try:
                 self.catalog.drop_namespace(self._namespaces().get(schema, schema))
             except NamespaceNotEmptyError as error:
@@ -426,41 +472,45 @@ class Tables:
             )
             raise ConnectorError(msg, hint=hint)
 
-    def _has_files(self, location: str) -> bool:
-        try:
-            return has_files(file_io(self.catalog.properties, location), location)
-        except (OSError, ValueError, ImportError) as error:
-            msg = f"Location '{location}' cannot be looked at: {' '.join(str(error).split())[:300]}"
-            hint = "See that it is spelled right and can be reached from here, or leave the property location out."
-            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint) from error
+    def require_reachable(self, location: str | None) -> None:
+        """See that the folder of the property ``data_location`` can be looked at, if it is set.
 
-    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
+        Raises:
+            AnalysisError: ICEBERG_FILESYSTEM_ERROR.
+        """
+        if location is not None:
+            self._has_files(str(location), "data_location", deep=False)
+
+    def _has_files(self, location: str, name: str = "location", *, deep: bool = True) -> bool:
+        try:
+            return has_files(file_io(self.catalog.properties, location), location, deep=deep)
+        except (OSError, ValueError, ImportError) as error:
+            what = name.replace("_", " ").capitalize()
+            msg = f"{what} '{location}' cannot be looked at: {' '.join(str(error).split())[:300]}"
+            hint = f"See that it is spelled right and can be reached from here, or leave the property {name} out."
+            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=(name,), hint=hint) from error
+
+    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer) -> int | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
 
         Args:
             change: what it did.
             loaded: the table as it was looked up.
             properties: what the snapshot's summary says besides.
-            asking: called before the catalog is asked.
+            writer: the statement that writes.
         """
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict, replace
 
         if loaded.replacement is not None and loaded.former is not None:
             now = self._changed(loaded.former.handle)
-            return replace(change, loaded.former.handle, now, loaded.replacement, properties, asking)
+            return replace(change, loaded.former.handle, now, loaded.replacement, properties, writer)
         transaction: Any = loaded.creation
         if transaction is None:
             table = self.load(change.handle.name)
             if table is None:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
-        try:
-            return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
-        except OSError as error:
-            # What a service's connection raises has no number: whether it has committed is not known then.
-            if not error.errno:
-                raise
-            raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+        return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
         """Give the table that a handle is of as it is now, to be changed as a whole.
@@ -476,101 +526,171 @@ class Tables:
         self.require_own(handle.name, table)
         return table
 
-    def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
-        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
+        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
-    def gather_manifests(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
         """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)
         snapshot = table.current_snapshot()
-        manifests = [] if snapshot is None else snapshot.manifests(table.io)
-        return gather_manifests(handle, table.transaction(), asking) if len(manifests) > 1 else None
+        try:
+            manifests = [] if snapshot is None else snapshot.manifests(table.io)
+        except Exception as error:  # noqa: BLE001 - it is raised below, in words of this connector
+            self._refuse_unreadable(handle, table, error)
+        return gather_manifests(handle, table.transaction(), writer) if len(manifests) > 1 else None
 
-    def expire(self, handle: IcebergTableHandle, before: dt.datetime, asking: Callable[[], None]) -> None:
-        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had, in all tables of the catalog."""
+    def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
+        """Forget the snapshots of a table that are older than a moment and of no use, and remove the files that only they had.
+
+        Files that another table of the catalog knows stay, and files outside of the table's own folders.
+        """
         from rowmerge_nb.connectors.iceberg.commits import conflict, expire
         from rowmerge_nb.connectors.iceberg.table_procedures import expired_snapshots
 
         table = self._changed(handle)
+        removal = Removal(table.io)
         expired = expired_snapshots(table.metadata, before)
         if not expired:
-            return
-        files = expired_files(table, expired)
+            return removal
+        try:
+            files = expired_files(table, expired)
+        except Exception as error:  # noqa: BLE001 - it is raised below, in words of this connector
+            self._refuse_unreadable(handle, table, error)
         # To look for the files takes a while, in which somebody may have named a snapshot.
         latest = self._changed(handle)
         if latest.metadata.refs != table.metadata.refs:
             conflict(handle.name, "its branches or tags were changed")
-        expire(handle, expired, latest.transaction(), asking)
+        # Another process may have let some of them expire meanwhile.
+        there = [snapshot for snapshot in expired if latest.metadata.snapshot_by_id(snapshot) is not None]
+        if there:
+            expire(handle, there, latest.transaction(), writer)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
-            known = self.known_files(but=handle.name)
-            for file in files:
-                if known.isdisjoint(places_of([file])):
-                    with suppress(Exception):
-                        remove_location(table.io, file)
+            others = [one for one in self.all() if one.name() != table.name()]
+            known, ownership = self.known_files(others), Ownership(table, others)
+            for file, place in zip(files, places_of(files), strict=True):
+                if place not in known and ownership.has(place):
+                    removal.remove(file)
+                elif place not in known:
+                    removal.left[file] = NOT_OWN
+        return removal
 
-    def known_files(self, *, but: SchemaTableName | None = None) -> set[str]:
-        """Give the places of all files that tables' metadata speak of, but for one table: the same files may be registered under two names."""
-        tables = filter(None, (self.load(name) for name in self.names() if name != but))
-        return set[str]().union(*map(known_files, tables))
+    def _refuse_unreadable(self, handle: IcebergTableHandle, table: Table, error: Exception) -> NoReturn:
+        """Refuse to go on with a table whose manifests cannot be read: others may have removed them meanwhile."""
+        from rowmerge_nb.connectors.iceberg.commits import conflict
 
-    def drop_statistics(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> None:
+        if isinstance(error, RowMergeError):
+            raise error
+        if self._changed(handle).metadata_location != table.metadata_location:
+            conflict(handle.name, "another commit removed files that were being looked at")
+        raise _unreadable(handle.name, error) from error
+
+    def all(self) -> list[Table]:
+        """Return all tables as they are now."""
+        return list(filter(None, map(self.load, self.names())))
+
+    def known_files(self, tables: Sequence[Table]) -> set[str]:
+        """Return the places of all files that some tables' metadata speaks of, as it is now or was a moment ago.
+
+        Raises:
+            ConnectorError: ICEBERG_INVALID_METADATA, manifests cannot be read.
+        """
+        return set[str]().union(*map(self._known_files_of, tables))
+
+    def _known_files_of(self, table: Table) -> set[str]:
+        name = SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
+        while True:
+            try:
+                return known_files(table)
+            except RowMergeError:
+                raise
+            except Exception as error:
+                # Snapshots may expire meanwhile.
+                now = self.load(name)
+                if now is None:
+                    return set()
+                if now.metadata_location == table.metadata_location:
+                    raise _unreadable(name, error) from error
+                table = now
+
+    def drop_statistics(self, handle: IcebergTableHandle, writer: Writer) -> None:
         """Take a table's statistics files out."""
         from rowmerge_nb.connectors.iceberg.commits import drop_statistics
 
         table = self._changed(handle)
         if table.metadata.statistics:
-            drop_statistics(handle, table.transaction(), asking)
+            drop_statistics(handle, table.transaction(), writer)
 
-    def alter(self, handle: IcebergTableHandle, alteration: Alteration, asking: Callable[[], None]) -> None:
+    def alter(self, handle: IcebergTableHandle, alteration: Alteration, writer: Writer) -> None:
         """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""
         from rowmerge_nb.connectors.iceberg.commits import alter
 
         table = self._changed(handle)
         if not isinstance(alteration, RenameTable):
-            alter(handle, alteration, table.transaction(), asking)
+            alter(handle, alteration, table.transaction(), writer)
             return
-        schema = self._namespaces().get(alteration.name.schema, alteration.name.schema)
-        asking()
-        with self._asking(f"table '{handle.name}'"):
-            self.catalog.rename_table(table.name(), (schema, alteration.name.table))
+        self._rename(handle, table, alteration.name, writer)
 
-    def restore(
-        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], asking: Callable[[], None]
-    ) -> int | None:
+    def _rename(self, handle: IcebergTableHandle, table: Table, name: SchemaTableName, writer: Writer) -> None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
+
+        schema = self._namespaces().get(name.schema, name.schema)
+        writer.ask()
+        with self._asking(f"table '{handle.name}'", lambda: self._has_identity(name, handle.identity)):
+            try:
+                self.catalog.rename_table(table.name(), (schema, name.table))
+            except TableAlreadyExistsError as error:
+                msg = f"Table '{name}' already exists"
+                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name.") from error
+            except NoSuchNamespaceError as error:
+                msg = f"Schema '{name.schema}' does not exist"
+                raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
+
+    def restore(self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer) -> int | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
 
         Args:
             handle: the table as it was looked up.
             snapshot: the snapshot; None for the time before the first one.
             dropped: columns that go with it.
-            asking: called before the catalog is asked.
+            writer: the statement that writes.
         """
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)
-        return restore(handle, snapshot, dropped, table.transaction(), asking)
+        return restore(handle, snapshot, dropped, table.transaction(), writer)
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
-        with self._asking(f"table '{handle.name}'"):
+        with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
             self.catalog.drop_table(table.name())
         path = local_path(handle.location)
-        if self._warehouse is None or path is None or handle.properties.get("gc.enabled", "true").lower() == "false":
+        # A location that the catalog's metadata file does not confirm may be anybody's folder.
+        if (
+            self._warehouse is None
+            or path is None
+            or own_folder(table) is None
+            or handle.properties.get("gc.enabled", "true").lower() == "false"
+        ):
             return
         # A location may have been given with steps upwards.
         folder = Path(path).resolve()
         if self._warehouse.resolve() in folder.parents and not self._is_shared(table, folder):
             remove_folder(Path(path))
+
+    def _has_identity(self, name: SchemaTableName, identity: str) -> bool:
+        """Return whether a name is that of a certain table."""
+        now = self.load(name)
+        return now is not None and str(now.metadata.table_uuid) == identity
 
     def _is_shared(self, table: Table, folder: Path) -> bool:
         """Tell whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there."""

@@ -6,11 +6,12 @@ to which a manifest of delete files is added, and the hook by which it checks a 
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.manifest import (
@@ -36,17 +37,16 @@ from pyiceberg.table.update.snapshot import (
 from pyiceberg.table.update.statistics import UpdateStatistics
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
-from rowmerge_nb.connectors.iceberg.catalogs import is_settled
+from rowmerge_nb.connectors.iceberg.catalogs import is_settled, writes_metadata
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, PROPERTIES
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
 __all__ = [
@@ -89,7 +90,6 @@ class Change:
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
-        prefix: how the names of the statement's files begin.
     """
 
     handle: IcebergTableHandle
@@ -100,7 +100,6 @@ class Change:
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
-    prefix: str = ""
 
     @property
     def operation(self) -> Operation:
@@ -130,7 +129,32 @@ def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry
 
 
 class _AnySchema(_SnapshotProducer[Any]):
-    """Writes manifests of partitionings whose columns are gone by now."""
+    """Writes manifests of partitionings whose columns are gone by now, under names that say whose statement it is."""
+
+    _prefix = ""
+    handle: IcebergTableHandle
+    writer: Writer
+
+    @property  # type: ignore[override]
+    def commit_uuid(self) -> str:
+        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
+        return self._commit_uuid
+
+    @commit_uuid.setter
+    def commit_uuid(self, unique: uuid.UUID) -> None:
+        self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
+
+    def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
+        """Have the snapshot written for a statement: the names of its manifests begin as its other files do.
+
+        Args:
+            handle: the table, as the statement sees it.
+            writer: the statement that writes.
+        """
+        self.handle, self.writer = handle, writer
+        self._prefix = writer.prefix
+        self.commit_uuid = uuid.uuid4()
+        return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
         """Give a writer that knows the columns of the partitioning."""
@@ -205,15 +229,6 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
         for file in change.data:
             self.append_data_file(file)
-
-    @property  # type: ignore[override]
-    def commit_uuid(self) -> str:
-        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
-        return self._commit_uuid
-
-    @commit_uuid.setter
-    def commit_uuid(self, unique: uuid.UUID) -> None:
-        self._commit_uuid = f"{self._change.prefix}-{unique}" if self._change.prefix else str(unique)
 
     def _manifests(self) -> list[ManifestFile]:
         manifests: list[ManifestFile] = super()._manifests()
@@ -469,7 +484,7 @@ def commit(
     change: Change,
     transaction: Transaction,
     properties: Mapping[str, str],
-    asking: Callable[[], None],
+    writer: Writer,
     *,
     is_new: bool = False,
 ) -> int | None:
@@ -479,7 +494,7 @@ def commit(
         change: the change.
         transaction: pyiceberg's transaction on the table as it is now; a new table's creates it.
         properties: what else the summary is to say.
-        asking: called before the catalog is asked: from then on files may belong to the table.
+        writer: the statement that writes.
         is_new: the table is made by this transaction.
 
     Returns:
@@ -496,10 +511,10 @@ def commit(
         landed = _add_columns(change.handle, transaction)
     # A table begins with a snapshot, as in Trino: it has a history from then on.
     if change.data or change.deletes or change.removed.data or is_new:
-        producer = RowDelta(change, transaction, properties)
+        producer = RowDelta(change, transaction, properties).of_statement(change.handle, writer)
         _stage(producer)
         landed = _holds(producer)
-    _commit(change.handle, transaction, producer, asking, landed, is_new=is_new)
+    _commit(change.handle, transaction, producer, writer, landed, is_new=is_new)
     return None if producer is None else producer.snapshot_id
 
 
@@ -523,7 +538,7 @@ def replace(
     now: Table,
     transaction: Transaction,
     properties: Mapping[str, str],
-    asking: Callable[[], None],
+    writer: Writer,
 ) -> int:
     """Commit a table that is made anew, with its rows in a snapshot that has no parent; any commit since it was looked at is in the way.
 
@@ -533,20 +548,20 @@ def replace(
         now: the table as it is now.
         transaction: what makes it anew, of `rowmerge_nb.connectors.iceberg.replacing`.
         properties: as of `commit`, as are the other argument, the result and the errors.
-        asking: called before the catalog is asked.
+        writer: the statement that writes.
     """
     _check_head(former, now)
     if now.metadata.current_schema_id != former.schema_id:
         conflict(former.name, "its columns were altered")
-    producer = RowDelta(change, transaction, properties)
+    producer = RowDelta(change, transaction, properties).of_statement(former, writer)
     _stage(producer)
     # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
     transaction._snapshot_producers.clear()  # noqa: SLF001
-    _commit(former, transaction, producer, asking, _holds(producer))
+    _commit(former, transaction, producer, writer, _holds(producer))
     return int(producer.snapshot_id)
 
 
-def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:
+def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
     """Commit a change of a table's columns, properties or comments; arguments and errors as of `commit`, and those of `stage_alteration`."""
     seen = transaction.table_metadata.current_schema_id
     if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
@@ -558,7 +573,7 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
         altered = now.current_schema_id != seen or made.current_schema_id == seen
         return altered and _altered_parts(now) == _altered_parts(made)
 
-    _commit(handle, transaction, None, asking, landed)
+    _commit(handle, transaction, None, writer, landed)
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
@@ -567,13 +582,13 @@ def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
 
-def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
     """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
-    return _emptied(handle, Truncation(transaction), transaction, asking)
+    return _emptied(handle, Truncation(transaction), transaction, writer)
 
 
 def restore(
-    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, asking: Callable[[], None]
+    handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
 ) -> int | None:
     """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
 
@@ -584,7 +599,7 @@ def restore(
         snapshot: the snapshot; None for the time before the first one, of which a snapshot without files is made.
         dropped: columns that go with it.
         transaction: pyiceberg's transaction on the table as it is now.
-        asking: called before the catalog is asked.
+        writer: the statement that writes.
 
     Returns:
         The snapshot that is current then; None for a table that has none.
@@ -602,29 +617,33 @@ def restore(
         if dropped:
             # Of a statement that has added columns and changed no row.
             kept = transaction.table_metadata.schema().fields
-            _commit(handle, transaction, None, asking, lambda now: now.schema().fields == kept)
+            _commit(handle, transaction, None, writer, lambda now: now.schema().fields == kept)
         return snapshot
     if snapshot is None:
-        return _emptied(handle, Emptying(handle, transaction), transaction, asking)
-    ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
+        return _emptied(handle, Emptying(handle, transaction), transaction, writer)
+    try:
+        ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
+    except ValueError as error:
+        # It has expired meanwhile.
+        conflict(handle.name, error_text(error))
     entries = len(metadata.snapshot_log)
 
     def landed(now: TableMetadata) -> bool:
         return any(entry.snapshot_id == snapshot for entry in now.snapshot_log[entries:])
 
-    _commit(handle, transaction, None, asking, landed)
+    _commit(handle, transaction, None, writer, landed)
     return snapshot
 
 
-def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
     """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
-    producer = ManifestRewrite(transaction)
+    producer = ManifestRewrite(transaction).of_statement(handle, writer)
     _stage(producer)
-    _commit(handle, transaction, producer, asking, _holds(producer))
+    _commit(handle, transaction, producer, writer, _holds(producer))
     return int(producer.snapshot_id)
 
 
-def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, asking: Callable[[], None]) -> None:
+def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
     """Commit a table without some snapshots; arguments and errors as of `commit`.
 
     The catalog is asked to look that branches and tags point at what they did: who has gone back to one of these snapshots meanwhile keeps it.
@@ -633,21 +652,24 @@ def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Tran
     refs = transaction.table_metadata.refs.items()
     same = tuple(AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id}) for name, ref in refs)
     transaction._apply((), same)  # noqa: SLF001
-    ExpireSnapshots(transaction).by_ids(list(expired)).commit()
-    _commit(handle, transaction, None, asking, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
+    try:
+        ExpireSnapshots(transaction).by_ids(list(expired)).commit()
+    except ValueError as error:
+        conflict(handle.name, error_text(error))
+    _commit(handle, transaction, None, writer, lambda now: gone.isdisjoint(one.snapshot_id for one in now.snapshots))
 
 
-def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> None:
+def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> None:
     """Commit a table without its statistics files; arguments and errors as of `commit`."""
     for known in transaction.table_metadata.statistics:
         # Each by itself: pyiceberg's update has room for one.
         UpdateStatistics(transaction).remove_statistics(known.snapshot_id).commit()
-    _commit(handle, transaction, None, asking, lambda now: not now.statistics)
+    _commit(handle, transaction, None, writer, lambda now: not now.statistics)
 
 
-def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, asking: Callable[[], None]) -> int:
-    _stage(producer)
-    _commit(handle, transaction, producer, asking, _holds(producer))
+def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> int:
+    _stage(producer.of_statement(handle, writer))
+    _commit(handle, transaction, producer, writer, _holds(producer))
     return producer.snapshot_id
 
 
@@ -656,26 +678,45 @@ def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
-def _stage(producer: _FastAppendFiles) -> None:
+def _stage(producer: _AnySchema) -> None:
     """Write the manifests of a snapshot that nobody knows yet; nothing is left of them after a failure."""
+    handle = producer.handle
+    producer.writer.note(handle)
     try:
         producer.commit()
-    except BaseException:
+    except BaseException as error:
         producer._clean_all_uncommitted()  # noqa: SLF001
-        raise
+        if isinstance(error, RowMergeError) or not isinstance(error, Exception):
+            raise
+        # What a service's connection raises has no number.
+        if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
+            raise _refused(error, handle) from error
+        msg = f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}"
+        hint = "See that the table's folder can be reached, and its manifests are whole; else roll the table back to an earlier snapshot."
+        raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
+
+
+def _refused(error: OSError, handle: IcebergTableHandle) -> ConnectorError:
+    """Return the error of metadata that cannot be written."""
+    folder = handle.properties.get("write.metadata.path", f"{handle.location}/metadata")
+    what = f"The metadata of Iceberg table '{handle.name}' in '{folder}'"
+    return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")
 
 
 def _commit(
     handle: IcebergTableHandle,
     transaction: Transaction,
     producer: _FastAppendFiles | None,
-    asking: Callable[[], None],
+    writer: Writer,
     landed: Callable[[TableMetadata], bool],
     *,
     is_new: bool = False,
 ) -> None:
     """Ask the catalog; ``landed`` tells of the table as it is afterwards whether the commit has gone through."""
-    asking()
+    if not writes_metadata(transaction._table.catalog):  # noqa: SLF001
+        writer.note(handle)
+    writer.require_notes(handle)
+    writer.ask()
     try:
         transaction.commit_transaction()
     except (CommitFailedException, ConnectorError) as error:
@@ -699,14 +740,23 @@ def _commit(
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
+        _discard_metadata(transaction._table)  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
-            raise refused(error, f"The metadata of Iceberg table '{handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+            raise _refused(error, handle) from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
         if is_full(error):
             hint = "Make room on its disk, and run the statement again; the table is as it was."
             raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
         hint = "See that no other program holds the catalog for long, and run the statement again."
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
+
+
+def _discard_metadata(table: Table) -> None:
+    """Remove the metadata file of a commit that has not gone through; other catalogs have written it themselves."""
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+    if isinstance(table.catalog, EmbeddedCatalog):
+        table.catalog.discard(table.io)
 
 
 def _has_landed(
@@ -723,13 +773,23 @@ def _has_landed(
     table = transaction._table  # noqa: SLF001
     settled = is_settled(table.catalog)
     try:
-        now = table.catalog.load_table(table.name()).metadata
+        latest = table.catalog.load_table(table.name())
     except NoSuchTableError:
         if is_new:
             return False if settled else None
         conflict(handle.name, "it was dropped")
     except Exception:  # noqa: BLE001 - the catalog does not answer now either
         return None
+    now = latest.metadata
     if str(now.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
-    return landed(now) or (False if settled else None)
+    # Another commit may have come on top of this one, and changed the same things.
+    files = {latest.metadata_location, *(entry.metadata_file for entry in now.metadata_log)}
+    return landed(now) or _written_metadata(table) in files or (False if settled else None)
+
+
+def _written_metadata(table: Table) -> str | None:
+    """Return the metadata file of this thread's last commit, None for catalogs that do not say."""
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+    return table.catalog.written if isinstance(table.catalog, EmbeddedCatalog) else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import deque
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,15 +17,16 @@ from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io, local_path
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
+    Removal,
+    Search,
     folders_without_table,
-    forget_writer,
     listing_of,
-    orphans_of,
     remove_attempts,
     remove_folder,
-    remove_location,
 )
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.ownership import Ownership
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -32,18 +34,19 @@ from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.errors import ConnectorError, checked, checked_path
+from rowmerge_nb.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.housekeeping import Listing
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
@@ -51,6 +54,10 @@ __all__ = ["IcebergConnector"]
 
 _REMEMBERED: Final = 1_000
 """Of so many ended statements the files are known by name; what older ones have left is told by its age."""
+
+
+_LATE_SECONDS: Final = 60.0
+"""For so long tasks of a statement that was rolled back may still write."""
 
 
 class IcebergConnector(Connector):
@@ -109,6 +116,7 @@ class IcebergConnector(Connector):
         self._numbers = itertools.count(1)
         self._transactions: dict[int, IcebergTransaction] = {}
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._late: list[tuple[float, IcebergTransaction]] = []
 
     # -- contract -------------------------------------------------------------------------------------------------
 
@@ -119,6 +127,7 @@ class IcebergConnector(Connector):
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""
+        self._sweep()
         with self._lock:
             handle = IcebergTransactionHandle(next(self._numbers))
             self._transactions[handle.number] = IcebergTransaction()
@@ -141,13 +150,12 @@ class IcebergConnector(Connector):
             raise
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
+        transaction.forget()
         with suppress(Exception):
             folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
-                for prefix in transaction.prefixes:
-                    forget_writer(table.io, table.data_location, prefix)
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, transaction.prefixes, transaction.kept, deep=False)
+                remove_attempts(io, folders, {transaction.prefix}, transaction.kept, deep=False)
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -159,12 +167,33 @@ class IcebergConnector(Connector):
             self._forget(transaction_handle)
             return
         self._end(transaction_handle)
-        for table in transaction.written:
-            io = file_io(table.io, table.location)
-            remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
+        if transaction.written:
+            with self._lock:
+                self._late.append((time.monotonic(), transaction))
+            self._remove_written(transaction)
+        else:
+            transaction.forget()
         for loaded in transaction.tables.values():
             if loaded is not None and loaded.folder is not None:
                 remove_folder(loaded.folder)
+
+    def _sweep(self) -> None:
+        """Remove what tasks have written after their statement was rolled back: Spark does not wait until they have ended."""
+        with self._lock:
+            late = list(self._late)
+            self._late = [(since, one) for since, one in late if time.monotonic() - since < _LATE_SECONDS]
+        for _, transaction in late:
+            # What cannot be removed now is listed among the orphans.
+            with suppress(Exception):
+                self._remove_written(transaction)
+
+    def _remove_written(self, transaction: IcebergTransaction) -> None:
+        """Remove what the tasks of a statement that has failed have written, its manifests, and first of all its notes."""
+        for table in transaction.written:
+            io = file_io(table.io, table.location)
+            metadata = table.properties.get("write.metadata.path", f"{table.location}/metadata").rstrip("/")
+            folders = {table.data_location, f"{table.location}/data", metadata}
+            remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -200,6 +229,7 @@ class IcebergConnector(Connector):
 
     def close(self) -> None:
         """Close the catalog."""
+        self._sweep()
         self.catalog.close()
 
     def splits(
@@ -265,18 +295,31 @@ class IcebergConnector(Connector):
         """
         return [orphan for orphan, _ in self._orphans(age)]
 
-    def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> None:
+    def _remove_orphans_of(self, handle: IcebergTableHandle, age: timedelta) -> Removal:
         """Remove the files below a table's folders that no table of the catalog knows, if they are older than an age."""
+        from rowmerge_nb.connectors.iceberg.commits import conflict
+
         table = self._tables.load(handle.name)
         if table is None:
-            return
+            conflict(handle.name, "it was dropped")
+        removal = Removal(table.io)
         running, ended = self._prefixes()
-        listing = listing_of(table)
-        known = self._tables.known_files()
-        oldest = datetime.now(UTC) - age
-        for orphan in list(orphans_of(listing, known, running, ended, lambda folder: self._age(table, folder, age))):
-            if orphan.modified is not None and orphan.modified < oldest.timestamp():
-                remove_location(table.io, orphan.name)
+        listing = _listing(table)
+        search = self._search(listing, self._tables.all(), running, ended, age)
+        for orphan in search.orphans():
+            if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
+                removal.remove(orphan.name)
+        removal.left.update(search.left)
+        return removal
+
+    def _search(
+        self, listing: Listing, tables: Sequence[Table], running: Collection[str], ended: Collection[str], age: timedelta
+    ) -> Search:
+        """Return the search for orphans of a table, once its files are listed."""
+        table, known = listing.table, self._tables.known_files(tables)
+        others = [other for other in tables if other.name() != table.name()]
+        owns = Ownership(table, others).has
+        return Search(listing, known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
@@ -307,7 +350,7 @@ class IcebergConnector(Connector):
     def _prefixes(self) -> tuple[set[str], set[str]]:
         """Give how the names of files begin that are being written now, and that ended statements have written."""
         with self._lock:
-            return {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}, set(self._ended)
+            return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
         """Give leftovers, each with its table; None for the folder of a table that was never made."""
@@ -315,51 +358,59 @@ class IcebergConnector(Connector):
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
         found: list[tuple[Orphan, Table | None]] = []
-        tables = list(filter(None, map(self._tables.load, self._tables.names())))
-        listings = [listing_of(table) for table in tables]
-        known = self._tables.known_files()
-        for table, listing in zip(tables, listings, strict=True):
-            ages = {folder: self._age(table, folder, age) for folder in listing.files}
-            found += [(orphan, table) for orphan in orphans_of(listing, known, running, ended, ages.__getitem__)]
+        listings = [_listing(table) for table in self._tables.all()]
+        tables = self._tables.all()
+        for listing in listings:
+            table = listing.table
+            found += [(orphan, table) for orphan in self._search(listing, tables, running, ended, age).orphans()]
             locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)
 
-    def _age(self, table: Table, folder: str, age: timedelta) -> timedelta | None:
-        """Give the age at which files of unknown origin in a folder of a table's are nobody's; None where they may be somebody else's.
+    def _is_shared(self, table: Table, folder: str) -> bool:
+        """Return whether files of unknown origin in a folder of a table may be another's.
 
         That is so outside of the table's own folder, where others may keep whatever they like, and outside of the warehouse, of which another
         catalog may know.
         """
         if not f"{folder}/".startswith(f"{table.location().rstrip('/')}/"):
-            return None
+            return True
         path = local_path(folder)
-        if self._directory is None or (path is not None and Path(path).resolve().is_relative_to(self._directory.resolve())):
-            return age
-        return None
+        if self._directory is None:
+            return False
+        return path is None or not Path(path).resolve().is_relative_to(self._directory.resolve())
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
-        """Remove what `orphans` lists; give what was removed."""
-        found = self._orphans(age)
-        for orphan, table in found:
+        """Remove what `orphans` lists; return what was removed. What cannot be removed now is listed again."""
+        found, removed = self._orphans(age), []
+        # Notes first: a statement that has lost its note does not commit.
+        for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
-            else:
-                remove_location(table.io, orphan.name)
-        return [orphan for orphan, _ in found]
+                removed.append(orphan)
+                continue
+            removal = Removal(table.io)
+            removal.remove(orphan.name)
+            if removal.removed:
+                removed.append(orphan)
+        return sorted(removed, key=lambda orphan: orphan.name)
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
-        self._ended.extend(self._forget(handle).prefixes)
+        prefix = self._forget(handle).prefix
+        if prefix:
+            self._ended.append(prefix)
 
     def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:
-            return self._transactions.pop(_number(handle))
+            transaction = self._transactions.pop(_number(handle))
+        transaction.stop()
+        return transaction
 
 
 class IcebergSplitManager(ConnectorSplitManager):
@@ -377,6 +428,20 @@ class IcebergSplitManager(ConnectorSplitManager):
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
+
+
+def _listing(table: Table) -> Listing:
+    """List the files of a table's folders.
+
+    Raises:
+        ConnectorError: ICEBERG_FILESYSTEM_ERROR, a folder cannot be looked at.
+    """
+    try:
+        return listing_of(table)
+    except (OSError, ValueError, ImportError) as error:
+        msg = f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}"
+        hint = "Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here."
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
 
 
 def _is_retention(value: Any) -> bool:

@@ -128,20 +128,25 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     return Definition(schema, _spec_of(transforms_of(given, metadata.columns), schema), order, location, properties)
 
 
-def _checked_location(location: str) -> str:
-    """Give the location of a table as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY."""
+def _checked_location(location: str, name: str = "location") -> str:
+    """Return a location as it is stored; one that each program would look for elsewhere is INVALID_TABLE_PROPERTY.
+
+    Args:
+        location: what the property says.
+        name: the property.
+    """
     path, stored = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
-        msg = f"location must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'"
-        hint = "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property location out."
-        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint=hint)
+        msg = f"{name} must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'"
+        hint = f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out."
+        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=hint)
     if not set("#?") & set(stored):
         return stored
     if path is None:
         # All that the table writes would go into one file.
-        msg = f"location has '#' or '?', which end the path of an address: '{location}'"
-        raise AnalysisError(msg, code=_INVALID, properties=("location",), hint="Name a folder without them.")
+        msg = f"{name} has '#' or '?', which end the path of an address: '{location}'"
+        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Name a folder without them.")
     return path.rstrip("/")
 
 
@@ -198,6 +203,8 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     if "isolation_level" in given:
         _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
     _check_kinds(given)
+    if "data_location" in given:
+        given["data_location"] = _checked_location(given["data_location"], "data_location")
     return given
 
 
@@ -279,7 +286,7 @@ def shown_properties(table: Table) -> dict[str, Any]:
         "format": "PARQUET",
         "format_version": table.format_version,
         "location": table.location(),
-        "max_commit_retry": None if retries is None else int(retries),
+        "max_commit_retry": int(retries) if retries is not None and retries.isdecimal() else None,
         "object_store_layout_enabled": properties.get(PROPERTIES["object_store_layout_enabled"], "").lower() == "true" or None,
         "partitioning": tuple(parts),
         "sorted_by": tuple(map(str, shown_keys(table))),

@@ -41,10 +41,21 @@ class EmbeddedCatalog(SqlCatalog):
             return super().commit_table(table, requirements, updates)
         except CommitFailedException:
             # The catalog has said that the table has another metadata file, so nobody knows this one.
-            if self._written.path is not None:
-                with suppress(OSError):
-                    table.io.delete(self._written.path)
+            self.discard(table.io)
             raise
+
+    @property
+    def written(self) -> str | None:
+        """The metadata file that this thread's last commit has written; None if it has written none."""
+        path: str | None = getattr(self._written, "path", None)
+        return path
+
+    def discard(self, io: FileIO) -> None:
+        """Remove the metadata file of this thread's last commit, which has not gone through."""
+        if self.written is not None:
+            with suppress(OSError):
+                io.delete(self.written)
+            self._written.path = None
 
     def metadata_files(self) -> list[str]:
         """Give the locations of all tables' newest metadata files."""
@@ -54,4 +65,8 @@ class EmbeddedCatalog(SqlCatalog):
 
     def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
         self._written.path = metadata_path
-        super()._write_metadata(metadata, io, metadata_path)
+        try:
+            super()._write_metadata(metadata, io, metadata_path)
+        except BaseException:
+            self.discard(io)
+            raise

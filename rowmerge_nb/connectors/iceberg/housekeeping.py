@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
+import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
-from rowmerge_nb.connectors.iceberg.files import create, local_path, places_of, remove
-from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_process
+from rowmerge_nb.connectors.iceberg.files import local_path, places_of
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
+from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pyiceberg.table import Table
 
+    from rowmerge_nb.spi.procedures import ProcedureOutcome
+
 __all__ = [
+    "NOT_OWN",
+    "Removal",
+    "Search",
     "expired_files",
     "files_below",
     "folders_without_table",
-    "forget_writer",
     "has_files",
     "known_files",
     "listing_of",
-    "note_writer",
-    "orphans_of",
     "remove_attempts",
     "remove_folder",
     "remove_location",
 ]
 
 
-_WRITER: Final = "-writer"
-"""How the name of the file ends that says which process runs a statement, as long as it runs."""
 _PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)")
 """The name of a file that a statement wrote begins with the statement."""
 _FOLDER: Final = re.compile(r".+-[0-9a-f]{32}")
@@ -56,28 +61,127 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple[str, fs.FileInfo]]:
-    """Give the files of a location, each as a location of its own and with what is known of it."""
+@dataclass(frozen=True)
+class File:
+    """A file of a folder.
+
+    Args:
+        location: where it is, written as the folder's location is.
+        size: its size.
+        modified: when it was written; None if the store does not say.
+        is_link: it is a link, to a file or a folder.
+    """
+
+    location: str
+    size: int | None
+    modified: datetime | None
+    is_link: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name without the folder."""
+        return self.location.rpartition("/")[2]
+
+
+def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]:
+    """List the files of a location, and the links, which are not followed."""
     path = local_path(location)
     if path is not None:
-        found: fs.FileSystem = fs.LocalFileSystem()
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
-    else:
-        from pyiceberg.io.pyarrow import PyArrowFileIO
+        yield from _on_disk(path, prefix, recursive=recursive)
+        return
+    from pyiceberg.io.pyarrow import PyArrowFileIO
 
-        # Whatever else a catalog reads files with: this one can list them.
-        lister = PyArrowFileIO(io.properties)
-        scheme, netloc, path = lister.parse_location(location, lister.properties)
-        found = lister.fs_by_scheme(scheme, netloc)
-        prefix = location[: len(location) - len(path)]
+    # Whatever else a catalog reads files with: this one can list them.
+    lister = PyArrowFileIO(io.properties)
+    scheme, netloc, path = lister.parse_location(location, lister.properties)
+    found = lister.fs_by_scheme(scheme, netloc)
+    prefix = location[: len(location) - len(path)]
     for info in found.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
         if info.type == fs.FileType.File:
-            yield f"{prefix}{info.path}", info
+            yield File(f"{prefix}{info.path}", info.size, info.mtime)
 
 
-def has_files(io: Any, location: str) -> bool:
-    """Tell whether there is any file in a location."""
-    return next(_listed(io, location.rstrip("/")), None) is not None
+def _on_disk(path: str, prefix: str, *, recursive: bool) -> Iterator[File]:
+    for folder, folders, names in os.walk(path) if recursive else itertools.islice(os.walk(path), 1):
+        for name in (*names, *(name for name in folders if Path(folder, name).is_symlink())):
+            # Files come and go meanwhile.
+            with suppress(OSError):
+                state = os.lstat(f"{folder}/{name}")
+                is_link = stat.S_ISLNK(state.st_mode)
+                if is_link or stat.S_ISREG(state.st_mode):
+                    modified = datetime.fromtimestamp(state.st_mtime, UTC)
+                    yield File(f"{prefix}{folder}/{name}", state.st_size, modified, is_link)
+
+
+@dataclass
+class Removal:
+    """The removal of files that are of no use to a table any more, one by one; what cannot be removed is left.
+
+    Args:
+        io: pyiceberg's access to files.
+        removed: the locations of the files that are gone.
+        left: why files are left, by location.
+    """
+
+    io: Any
+    removed: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def remove(self, location: str) -> None:
+        """Remove a file; a file that is gone already counts."""
+        try:
+            remove_location(self.io, location)
+        except Exception as error:  # noqa: BLE001 - all others are removed
+            self.left[location] = error_text(error)
+        else:
+            self.removed.append(location)
+
+    def report(self, outcome: ProcedureOutcome) -> None:
+        """Add to the outcome of a procedure what was removed, and what was left."""
+        outcome.metrics["deleted_files_count"] = len(self.removed)
+        outcome.metrics["left_files_count"] = len(self.left)
+        if self.removed:
+            outcome.notices.append(f"{_were(len(self.removed))} removed: {_shortened(self.removed)}")
+        for reason, one in itertools.groupby(sorted(self.left.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]):
+            locations = [location for location, _ in one]
+            outcome.notices.append(f"{_were(len(locations))} left ({reason}): {_shortened(locations)}")
+
+
+NOT_OWN: Final = "not in a folder of the table's own"
+"""Why a file is left that metadata names."""
+_LINK: Final = "links are not followed"
+_SHOWN: Final = 5
+
+
+def _were(count: int) -> str:
+    return f"{plural(count, 'file')} {'was' if count == 1 else 'were'}"
+
+
+def _shortened(locations: Sequence[str]) -> str:
+    more = len(locations) - _SHOWN
+    return ", ".join((*sorted(locations)[:_SHOWN], *([f"and {more} more"] if more > 0 else ())))
+
+
+def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
+    """Return whether there is anything but folders in a location.
+
+    Args:
+        io: pyiceberg's access to files.
+        location: the location.
+        deep: look into the folders of folders too.
+
+    Raises:
+        OSError: the location cannot be looked at.
+        ValueError: its scheme is unknown.
+    """
+    path = local_path(location.rstrip("/"))
+    if path is None:
+        return next(_listed(io, location.rstrip("/"), recursive=deep), None) is not None
+    with suppress(FileNotFoundError):
+        os.lstat(path)
+    walk = os.walk(path) if deep else itertools.islice(os.walk(path), 1)
+    return Path(path).is_file() or any(names or any(Path(at, one).is_symlink() for one in folders) for at, folders, names in walk)
 
 
 def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str], kept: Collection[str], *, deep: bool) -> None:
@@ -95,11 +199,16 @@ def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str]
     """
     failures: list[OSError] = []
     marks = tuple(f"{prefix}-" for prefix in prefixes)
+    # Tasks that see no note write no more.
+    for folder, prefix in itertools.product(sorted(folders), prefixes):
+        with suppress(OSError):
+            remove_location(io, f"{folder}/{prefix}{SUFFIX}")
     for folder in sorted(folders):
-        for location, info in list(_listed(io, folder, recursive=deep)):
-            if info.base_name.startswith(marks) and location not in kept:
+        for file in list(_listed(io, folder, recursive=deep)):
+            mine = _SNAPSHOT.sub("", file.name, count=1).startswith(marks) and not file.is_link
+            if mine and file.location not in kept:
                 try:
-                    remove_location(io, location)
+                    remove_location(io, file.location)
                 except OSError as error:
                     failures.append(error)
     if failures:
@@ -112,95 +221,145 @@ def remove_location(io: Any, location: str) -> None:
         io.delete(location)
 
 
-def note_writer(properties: Mapping[str, str], data_location: str, prefix: str) -> None:
-    """Write down which process runs a statement: if it dies, others can tell."""
-    with create(properties, _note(data_location, prefix)) as file:
-        file.write(this_process().encode())
-
-
-def forget_writer(properties: Mapping[str, str], data_location: str, prefix: str) -> None:
-    """Remove the note: the statement has ended."""
-    remove(properties, _note(data_location, prefix))
-
-
-def _note(data_location: str, prefix: str) -> str:
-    return f"{data_location}/{prefix}{_WRITER}"
-
-
 @dataclass(frozen=True)
 class Listing:
     """What lies in the folders of a table's files.
 
     Args:
         table: the table.
-        files: of each folder the files below it, each as a location and with what is known of it.
-        notes: of each statement that has noted itself there what its note says, None where it was gone before it could be read, and
-            how long the note has been there.
+        files: the files below each folder.
+        notes: for each statement that has left a note the process in it, ``""`` for a note without one, None for a note that was gone
+            before it could be read; and the time since the note was renewed.
         at: when they were looked at.
     """
 
     table: Table
-    files: Mapping[str, Sequence[tuple[str, fs.FileInfo]]]
+    files: Mapping[str, Sequence[File]]
     notes: Mapping[str, tuple[str | None, timedelta]]
     at: datetime
 
+    def protected(self, age: timedelta) -> set[str]:
+        """Return the prefixes of the statements that may still run.
+
+        Args:
+            age: the age of files that are orphans.
+        """
+        return {prefix for prefix, (process, since) in self.notes.items() if process is None or _may_run(process, since, age)}
+
+    def abandoned(self) -> set[str]:
+        """Return the prefixes of the statements whose processes are gone for certain."""
+        return {
+            prefix
+            for prefix, (process, since) in self.notes.items()
+            if process is not None and (has_died(process) or (process == "" and since > _COMMITTING))
+        }
+
+
+def _may_run(process: str, since: timedelta, age: timedelta) -> bool:
+    """Return whether a statement may still run, by its note.
+
+    A process that cannot be seen from here is judged by its heartbeat. A note that nobody has renewed for a day, and for the age that is
+    asked for, protects nothing any more.
+
+    Args:
+        process: what the note says.
+        since: the time since it was renewed.
+        age: the age of files that are orphans.
+    """
+    if not process:
+        return since <= _COMMITTING
+    alive = is_alive(process)
+    return since <= max(age, _DAY) if alive is None else alive
+
 
 def listing_of(table: Table) -> Listing:
-    """List the files of a table's folders. Whoever asks later which of them tables know misses none that was committed meanwhile."""
+    """List the files of a table's folders, and then the notes.
+
+    Who asks later which of the files tables know misses none that was committed meanwhile. A statement leaves its note before its first
+    file, so every file of this list has its note in that list, unless its statement has ended.
+    """
     io: Any = table.io
     location = table.location().rstrip("/")
-    folders = {table.properties.get(f"write.{kind}.path", f"{location}/{kind}").rstrip("/") for kind in ("data", "metadata")}
-    files = {folder: list(_listed(io, folder)) for folder in sorted(folders)}
+    folders = {f"{location}/{kind}" for kind in ("data", "metadata")}
+    folders |= {path.rstrip("/") for kind in ("data", "metadata") if (path := table.properties.get(f"write.{kind}.path"))}
+    roots = [folder for folder in sorted(folders) if not any(folder.startswith(f"{other}/") for other in folders)]
+    files = {folder: list(_listed(io, folder)) for folder in roots}
     now = datetime.now(UTC)
-    notes = [(path, info) for found in files.values() for path, info in found if info.base_name.endswith(_WRITER)]
-    read = {info.base_name.removesuffix(_WRITER): (_read(io, path), _since(info, now)) for path, info in notes}
+    notes = [file for folder in roots for file in _listed(io, folder) if file.name.endswith(SUFFIX) and not file.is_link]
+    read = {file.name.removesuffix(SUFFIX): (_read(io, file.location), _since(file, now)) for file in notes}
     return Listing(table, files, read, now)
 
 
-def orphans_of(
-    listing: Listing,
-    known: Collection[str],
-    running: Collection[str],
-    ended: Collection[str],
-    age_in: Callable[[str], timedelta | None],
-) -> Iterator[Orphan]:
-    """Give the files below a table's folders that no table knows.
+@dataclass(frozen=True)
+class Search:
+    """What is known of the files of a table when orphans are looked for.
 
     Args:
         listing: what lies there.
         known: the places of all files of all tables of its catalog, as they were after that: another one may have files in its folders.
-        running: how names of files begin that are being written now; they are never among them, nor are those of other processes of this
-            machine that are alive.
-        ended: how names begin that ended statements wrote; they are, whatever their age, as are those of processes that have died.
-        age_in: of a folder how old files of unknown origin must be; None where they may be somebody else's.
+        running: the prefixes of the statements that run in this connector.
+        ended: the prefixes of its statements that have ended: what they have left is an orphan, whatever its age.
+        age: how old files of unknown origin must be.
+        owns: whether a file of a place may be removed for this table.
+        is_shared: whether others may keep files of unknown origin in a folder.
+        left: why files that no table knows are no orphans, by location, once they were looked for.
     """
-    io: Any = listing.table.io
-    processes = {prefix: process or "" for prefix, (process, _) in listing.notes.items() if prefix not in running}
-    # A note that is still empty after a while has lost its writer; of one that is gone the statement has ended.
-    dead = {
-        prefix
-        for prefix in processes
-        if has_died(processes[prefix]) or (listing.notes[prefix][0] == "" and listing.notes[prefix][1] > _COMMITTING)
-    }
-    untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
-    listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
-    for folder, found in listing.files.items():
-        age = age_in(folder)
-        for (path, info), place in zip(found, places_of(path for path, _ in found), strict=True):
-            name = info.base_name
-            if place in known or name == "version-hint.text":
+
+    listing: Listing
+    known: Collection[str]
+    running: Collection[str]
+    ended: Collection[str]
+    age: timedelta
+    owns: Callable[[str], bool]
+    is_shared: Callable[[str], bool]
+    left: dict[str, str] = field(default_factory=dict)
+
+    def orphans(self) -> list[Orphan]:
+        """Return the files below the table's folders that no table knows, notes first: a statement that has lost its note does not commit."""
+        found = [orphan for folder in self.listing.files for orphan in self._orphans_in(folder)]
+        return sorted(found, key=lambda orphan: not orphan.name.endswith(SUFFIX))
+
+    def _orphans_in(self, folder: str) -> Iterator[Orphan]:
+        listing, running = self.listing, set(self.running)
+        left = {*listing.abandoned(), *self.ended} - running
+        untouched = tuple(f"{prefix}-" for prefix in {*listing.protected(self.age), *running} - left)
+        listed = tuple(f"{prefix}-" for prefix in left)
+        age, files = None if self.is_shared(folder) else self.age, listing.files[folder]
+        for file, place in zip(files, places_of(file.location for file in files), strict=True):
+            if place in self.known or file.name == "version-hint.text":
                 continue
-            since = _since(info, listing.at)
-            # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
-            by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
-            if by is None and since > _COMMITTING and age is not None:
-                yield Orphan(path, info.size, _modified(info))
-            elif by is None or by.startswith(untouched):
+            if file.is_link or not self.owns(place):
+                self.left[file.location] = _LINK if file.is_link else NOT_OWN
                 continue
-            elif by.startswith(listed) or (age is not None and since > age):
-                written = _PREFIX.fullmatch(by)
-                process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
-                yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
+            by, since = self._writer_of(file), _since(file, listing.at)
+            if by is not None and by.startswith(listed):
+                yield self._orphan(file, by)
+            elif age is None or (by is not None and by.startswith(untouched)):
+                continue
+            elif file.name.endswith(".metadata.json"):
+                # Its name is the catalog's: it may be just what a running statement commits. Half a file is of use to nobody.
+                if not untouched and since > (_COMMITTING if by is None and left else max(age, _COMMITTING)):
+                    yield self._orphan(file, "")
+            elif since > age:
+                yield self._orphan(file, by or "")
+
+    def _writer_of(self, file: File) -> str | None:
+        """Return a name that begins with the prefix of a file's statement, ``""`` if that is not known, None for half a metadata file."""
+        if not file.name.endswith(".metadata.json"):
+            return _SNAPSHOT.sub("", file.name, count=1)
+        # What is older than a day nobody commits any more.
+        if _since(file, self.listing.at) >= _DAY:
+            return ""
+        made = _manifest_list(self.listing.table.io, file.location)
+        # A list that is known was committed by another metadata file: this one is of a later change.
+        if not made or not set(places_of([made])).isdisjoint(self.known):
+            return made and ""
+        return _SNAPSHOT.sub("", made.rsplit("/", 1)[-1], count=1)
+
+    def _orphan(self, file: File, by: str) -> Orphan:
+        statement = _PREFIX.fullmatch(by)
+        process = next((process for prefix, (process, _) in self.listing.notes.items() if by.startswith(f"{prefix}-")), "")
+        return Orphan(file.location, file.size, _modified(file), statement[1] if statement is not None else "", process or "")
 
 
 def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:
@@ -214,28 +373,29 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
     for folder in sorted(folders):
         if not _FOLDER.fullmatch(folder.name) or any(folder.glob("metadata/*.metadata.json")):
             continue
-        found, statement, process = orphaned_path(folder), "", ""
-        notes = list(folder.glob(f"data/*{_WRITER}"))
+        found, statement, process, since = orphaned_path(folder), "", "", timedelta()
+        now = datetime.now(UTC)
         with suppress(OSError):
-            for note in notes:
-                statement, process = note.name.removesuffix(_WRITER), note.read_text(errors="replace")
-        if statement in running or (process and not has_died(process)):
+            for note in folder.glob(f"data/*{SUFFIX}"):
+                statement, process = note.name.removesuffix(SUFFIX), note.read_text(errors="replace")
+                since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
+        if statement in running or (process and _may_run(process, since, age)):
             continue
-        old = found.modified is not None and datetime.now(UTC).timestamp() - found.modified > age.total_seconds()
+        old = found.modified is not None and now.timestamp() - found.modified > age.total_seconds()
         if process or old:
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
 
 
-def _since(info: fs.FileInfo, now: datetime) -> timedelta:
-    return now - info.mtime if info.mtime is not None else timedelta()
+def _since(file: File, now: datetime) -> timedelta:
+    return now - file.modified if file.modified is not None else timedelta()
 
 
-def _modified(info: fs.FileInfo) -> float | None:
-    return info.mtime.timestamp() if info.mtime is not None else None
+def _modified(file: File) -> float | None:
+    return file.modified.timestamp() if file.modified is not None else None
 
 
-def _committed_by(io: Any, location: str) -> str | None:
-    """Give a name that begins with the statement which was to be committed by a metadata file; None for a file that is not whole."""
+def _manifest_list(io: Any, location: str) -> str | None:
+    """Return the list of manifests of the snapshot that a metadata file makes the current one; None for half a file."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.serializers import FromInputFile
 
@@ -243,7 +403,7 @@ def _committed_by(io: Any, location: str) -> str | None:
         snapshot = FromInputFile.table_metadata(io.new_input(location)).current_snapshot()
     except (OSError, ValueError, EOFError, ValidationError):
         return None
-    return _SNAPSHOT.sub("", snapshot.manifest_list.rsplit("/", 1)[-1], count=1) if snapshot is not None else ""
+    return snapshot.manifest_list if snapshot is not None else ""
 
 
 def _read(io: Any, location: str) -> str | None:

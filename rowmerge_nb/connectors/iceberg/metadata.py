@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.iceberg.definitions import COMMENT, ISOLATION, check_changes, defined_table, shown_properties
+from rowmerge_nb.connectors.iceberg.definitions import (
+    COMMENT,
+    ISOLATION,
+    PROPERTIES,
+    check_changes,
+    defined_table,
+    shown_properties,
+)
+from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
     HIDDEN,
@@ -22,7 +29,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergTableHandle,
     iceberg_table,
 )
-from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
+from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -32,12 +39,12 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     check_partitions,
     check_retention,
     check_rollback,
+    moment_before,
     refuse_disabled,
 )
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
@@ -52,7 +59,7 @@ from rowmerge_nb.spi.metadata import (
 )
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.procedures import TableExecution
+from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.connectors.iceberg.housekeeping import Removal
     from rowmerge_nb.connectors.iceberg.table_procedures import Retention
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
@@ -92,7 +100,6 @@ class Loaded:
         folder: the folder that `Tables.create` has named for a new table: all in it is the table's. None of any other.
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
-        prefix: how the names of files begin that are written into it.
         evolved: the schema that a statement gives it, where it adds columns.
         replacement: the transaction that makes it anew, of a table that takes the place of a former one.
         former: that one.
@@ -106,7 +113,6 @@ class Loaded:
     folder: Path | None = None
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
-    prefix: str = ""
     evolved: Schema | None = None
     replacement: Transaction | None = None
     former: Loaded | None = None
@@ -125,30 +131,22 @@ class Loaded:
 
 
 @dataclass
-class IcebergTransaction:
-    """A transaction of the connector.
+class IcebergTransaction(Writer):
+    """A transaction of the connector, which is the writer of its files.
 
     Args:
         tables: the tables that were looked up; None for those that are not there.
         former: those that were looked up as they were in one of their snapshots.
-        prefixes: how the names of files begin that are written.
-        written: the tables that they write into.
+        written: the tables that data files are written into.
         actions: what the commit does, in order; each gives the snapshot that it makes, or None.
         kept: files that the commit makes part of a table.
-        asked: the catalog may have been asked to commit: files that were written may belong to a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
     former: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
-    prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], int | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
-    asked: bool = False
-
-    def ask(self) -> None:
-        """Note that the catalog is asked."""
-        self.asked = True
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
         """Give the table that a handle is of."""
@@ -172,7 +170,7 @@ class Upkeep:
     """
 
     least: Retention
-    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], None]
+    remove_orphans: Callable[[IcebergTableHandle, dt.timedelta], Removal]
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
@@ -294,7 +292,8 @@ class IcebergMetadata(ConnectorMetadata):
             found = snapshot_of(table, handle.name, version, session.time_zone)
             check_restorable(table, handle.name, found)
             snapshot = found.snapshot_id
-        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, self._transaction.ask))
+        writer = self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, writer))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -340,11 +339,12 @@ class IcebergMetadata(ConnectorMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name, definition = metadata.name, defined_table(metadata)
+        self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
         creation, folder = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
-        transaction = self._transaction
+        transaction, writer = self._transaction, self._writer(session)
         transaction.tables[name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
 
     def replace_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, metadata: ConnectorTableMetadata
@@ -359,11 +359,14 @@ class IcebergMetadata(ConnectorMetadata):
         former = transaction.loaded(handle)
         table = former.table
         self._tables.require_own(handle.name, table)
-        replacement = begin_replacement(table, defined_table(metadata))
+        definition = defined_table(metadata)
+        self._tables.require_reachable(definition.properties.get(PROPERTIES["data_location"]))
+        replacement = begin_replacement(table, definition)
         made = Table(table.name(), replacement.table_metadata, table.metadata_location, table.io, table.catalog)
         loaded = Loaded(made, handle_of(handle.name, made), replacement=replacement, former=former)
+        writer = self._writer(session)
         transaction.tables[handle.name] = loaded
-        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, writer))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table with the commit."""
@@ -373,15 +376,17 @@ class IcebergMetadata(ConnectorMetadata):
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all data files with the commit; older snapshots keep them."""
-        handle = iceberg_table(table_handle)
-        self._transaction.actions.append(lambda: self._tables.truncate(handle, self._transaction.ask))
+        handle, writer = iceberg_table(table_handle), self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table with the commit; former snapshots keep their columns, and files the partitioning that they were written by."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
-        self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, self._transaction.ask))
+            self._tables.require_reachable(alteration.properties.get("data_location"))
+        writer = self._writer(session)
+        self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, writer))
 
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
@@ -445,25 +450,31 @@ class IcebergMetadata(ConnectorMetadata):
         check_partitions(handle, constraint, table)
         return IcebergTableExecuteHandle(handle, procedure, arguments, constraint)
 
-    def execute_table_execute(self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle) -> None:
-        """Do with the commit what a procedure does that rewrites no rows."""
+    def execute_table_execute(
+        self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
+    ) -> ProcedureOutcome | None:
+        """Do with the commit what a procedure does that rewrites no rows; files that it removes are reported."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
-        handle, arguments, ask = execute.table_handle, execute.arguments, self._transaction.ask
-        tables = self._tables
-        self._tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        handle, arguments, writer = execute.table_handle, execute.arguments, self._writer(session)
+        tables, actions = self._tables, self._transaction.actions
+        tables.require_own(handle.name, self._transaction.loaded(handle).table)
+        outcome = ProcedureOutcome()
         match execute.procedure:
             case "OPTIMIZE_MANIFESTS":
-                self._transaction.actions.append(lambda: tables.gather_manifests(handle, ask))
+                actions.append(lambda: tables.gather_manifests(handle, writer))
             case "DROP_EXTENDED_STATS":
-                self._transaction.actions.append(lambda: tables.drop_statistics(handle, ask))
+                actions.append(lambda: tables.drop_statistics(handle, writer))
             case "ROLLBACK_TO_SNAPSHOT":
-                self._transaction.actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), ask))
+                actions.append(lambda: tables.restore(handle, arguments["snapshot_id"], (), writer))
             case "EXPIRE_SNAPSHOTS":
-                before = dt.datetime.now(dt.UTC) - arguments["retention_threshold"].time
-                self._transaction.actions.append(lambda: tables.expire(handle, before, ask))
+                before = moment_before(arguments["retention_threshold"])
+                actions.append(lambda: tables.expire(handle, before, writer).report(outcome))
+                return outcome
             case "REMOVE_ORPHAN_FILES":
                 age = arguments["retention_threshold"].time
-                self._transaction.actions.append(lambda: self._upkeep.remove_orphans(handle, age))
+                actions.append(lambda: self._upkeep.remove_orphans(handle, age).report(outcome))
+                return outcome
+        return None
 
     def begin_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
@@ -585,17 +596,15 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = self._transaction.loaded(handle)
         if loaded.creation is None:
             self._tables.require_own(handle.name, loaded.table)
-        # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
-        prefix = f"{session.query_id}-{uuid.uuid4().hex[:8]}"
-        self._transaction.prefixes.add(prefix)
+        writer = self._writer(session)
+        writer.note(handle, data=True)
         self._transaction.written.append(handle)
-        try:
-            note_writer(handle.io, handle.data_location, prefix)
-        except OSError as error:
-            what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
-            raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
-        loaded.prefix = prefix
-        return loaded, prefix
+        return loaded, writer.prefix
+
+    def _writer(self, session: ConnectorSession) -> Writer:
+        """Return what writes the files of this transaction, named after the statement."""
+        self._transaction.name(session.query_id)
+        return self._transaction
 
     def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
@@ -611,7 +620,6 @@ class IcebergMetadata(ConnectorMetadata):
             removed=loaded.removed,
             scans=tuple(loaded.scans),
             serializable=serializable,
-            prefix=loaded.prefix,
         )
 
     def _finish(
@@ -638,7 +646,7 @@ class IcebergMetadata(ConnectorMetadata):
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
         if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
-            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
+            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction))
         return ConnectorOutputMetadata(tuple(told))
 
 
@@ -649,6 +657,7 @@ def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         msg = f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported"
         raise ConnectorError(msg, hint="Set its property write.format.default to parquet.")
+    check_properties(handle)
     for location in (handle.location, handle.data_location):
         if ":" in location and set("#?") & set(location):
             # All that is written would go into one file.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import itertools
 import json
 import uuid
 from collections import defaultdict
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.partitioning import PartitionField
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
@@ -193,8 +195,9 @@ def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
     """Give what a manifest tells of the values of its partitioning's fields."""
     from pyiceberg.conversions import from_bytes
 
-    schema, found = table.schema(), []
+    schemas, found = (table.schema(), *reversed(table.metadata.schemas)), []
     for field, told in zip(table.metadata.specs()[manifest.partition_spec_id].fields, manifest.partitions or (), strict=False):
+        schema = next((schema for schema in schemas if field.source_id in schema.field_ids), schemas[0])
         source = schema.find_type(field.source_id)
         result: Any = field.transform.result_type(source)
         lower, upper = (
@@ -215,6 +218,9 @@ def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
 class _Partition:
     """The fields of all of a table's partitionings as one row, in which each file has its own.
 
+    Fields of the same column and transform are one field, whatever their ids: some writers give a field a new id where they should use the
+    former one again. Different fields that share a name are told apart by the id behind the name; the present partitioning keeps its names.
+
     Args:
         table: the table.
     """
@@ -222,12 +228,30 @@ class _Partition:
     def __init__(self, table: Table) -> None:
         self._specs = table.metadata.specs()
         schemas = (table.schema(), *reversed(table.metadata.schemas))
+        self._same: dict[int, int] = {}
         self._fields: dict[int, tuple[str, Type]] = {}
-        for spec in self._specs.values():
-            for field in spec.fields:
-                schema = next((schema for schema in schemas if field.source_id in schema.field_ids), None)
-                if schema is not None:
-                    self._fields[field.field_id] = field.name, _partition_type(field.transform, schema, field.source_id)
+        first: dict[tuple[int, str], int] = {}
+        for field in itertools.chain.from_iterable(spec.fields for spec in self._specs.values()):
+            number = (
+                field.field_id if _is_void(field) else first.setdefault((field.source_id, str(field.transform)), field.field_id)
+            )
+            number = self._same.setdefault(field.field_id, number)
+            schema = next((schema for schema in schemas if field.source_id in schema.field_ids), None)
+            if schema is not None and not (_is_void(field) and number in self._fields):
+                self._fields[number] = field.name, _partition_type(field.transform, schema, field.source_id)
+        self._name(table)
+
+    def _name(self, table: Table) -> None:
+        """Give each field a name of its own."""
+        names: dict[str, int] = {}
+        present = [self._same[field.field_id] for field in table.spec().fields]
+        for number in (*present, *reversed(self._fields)):
+            if number in self._fields and number not in names.values():
+                name, kind = self._fields[number]
+                while name.lower() in names:
+                    name = f"{name}_{number}"
+                names[name.lower()] = number
+                self._fields[number] = name, kind
 
     @property
     def columns(self) -> list[ColumnMetadata]:
@@ -235,13 +259,17 @@ class _Partition:
         return [ColumnMetadata("partition", row_of(self._fields.values()))] if self._fields else []
 
     def of(self, file: DataFile) -> tuple[dict[str, Any], ...]:
-        """Give a file's row, as the value of that column."""
+        """Return a file's row, as the value of that column."""
         if not self._fields:
             return ()
-        places = {field.field_id: place for place, field in enumerate(self._specs[file.spec_id].fields)}
+        places = {self._same[field.field_id]: place for place, field in enumerate(self._specs[file.spec_id].fields)}
         return (
             {name: file.partition[places[number]] if number in places else None for number, (name, _) in self._fields.items()},
         )
+
+
+def _is_void(field: PartitionField) -> bool:
+    return str(field.transform) == "void"
 
 
 def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
@@ -280,7 +308,7 @@ class _Files:
         bounds = (_bounds(told, self._schema) for told in (file.lower_bounds, file.upper_bounds))
         lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
         return (
-            *(file.content.value, file.file_path, file.file_format.value, file.spec_id),
+            *(int(file.content), file.file_path, file.file_format.value, file.spec_id),
             *self._partition.of(file),
             *(file.record_count, file.file_size_in_bytes),
             *(

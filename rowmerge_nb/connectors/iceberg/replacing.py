@@ -12,9 +12,9 @@ from rowmerge_nb.connectors.iceberg.definitions import COMMENT
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
@@ -102,19 +102,52 @@ def _schema(wanted: Schema, metadata: TableMetadata) -> Schema:
 
 
 def _spec(definition: Definition, schema: Schema, metadata: TableMetadata) -> PartitionSpec:
-    """Give the partitioning by the columns of a new schema; without any, that which the table has had before, if it has."""
-    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+    """Return the partitioning by the columns of a new schema; the table's own, if it has had the same one before."""
+    from pyiceberg.partitioning import PartitionSpec
 
-    specs, first = metadata.specs(), (metadata.last_partition_id or PARTITION_FIELD_ID_START - 1) + 1
-    if not definition.spec.fields:
-        former = next((spec for spec in specs.values() if not spec.fields), None)
-        return PartitionSpec(spec_id=max(specs) + 1) if former is None else former
     names = (definition.schema.find_column_name(field.source_id) or "" for field in definition.spec.fields)
-    fields = (
-        PartitionField(schema.find_field(name).field_id, first + place, field.transform, field.name)
-        for place, (name, field) in enumerate(zip(names, definition.spec.fields, strict=True))
-    )
-    return PartitionSpec(*fields, spec_id=max(specs) + 1)
+    wanted = [
+        field.model_copy(update={"source_id": schema.find_field(name).field_id})
+        for name, field in zip(names, definition.spec.fields, strict=True)
+    ]
+    # pyiceberg cannot read a void field whose column is gone.
+    carries = metadata.format_version == 1 and schema.field_ids.issuperset(field.source_id for field in metadata.spec().fields)
+    fields = _carried(wanted, metadata) if carries else _renumbered(wanted, metadata)
+    specs = metadata.specs()
+    former = next((spec for spec in specs.values() if spec.fields == tuple(fields)), None)
+    return PartitionSpec(*fields, spec_id=max(specs) + 1) if former is None else former
+
+
+def _new_field_ids(metadata: TableMetadata) -> Iterator[int]:
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START
+
+    return itertools.count((metadata.last_partition_id or PARTITION_FIELD_ID_START - 1) + 1)
+
+
+def _key(field: PartitionField) -> tuple[int, str]:
+    return field.source_id, str(field.transform)
+
+
+def _renumbered(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+    """Return partition fields with the ids that equal fields have had, as the specification demands from version 2 on."""
+    known = {_key(field): field.field_id for spec in metadata.specs().values() for field in spec.fields}
+    ids = _new_field_ids(metadata)
+    return [field.model_copy(update={"field_id": known.get(_key(field)) or next(ids)}) for field in wanted]
+
+
+def _carried(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[PartitionField]:
+    """Return partition fields behind those of the present partitioning: in version 1 a field that is not wanted becomes void."""
+    from pyiceberg.transforms import VoidTransform
+
+    new, names = {_key(field): field for field in wanted}, {field.name for field in wanted}
+    fields = []
+    for field in metadata.spec().fields:
+        same = new.pop(_key(field), None)
+        name = f"{field.name}_{field.field_id}" if field.name in names else field.name
+        void = {"name": name, "transform": VoidTransform()}
+        fields.append(field.model_copy(update=void if same is None else {"name": same.name}))
+    ids = _new_field_ids(metadata)
+    return [*fields, *(field.model_copy(update={"field_id": next(ids)}) for field in new.values())]
 
 
 def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:

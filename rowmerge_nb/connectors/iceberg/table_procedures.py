@@ -28,6 +28,7 @@ __all__ = [
     "check_retention",
     "check_rollback",
     "expired_snapshots",
+    "moment_before",
     "procedures_of",
     "refuse_disabled",
 ]
@@ -51,8 +52,11 @@ class Retention:
 
     @property
     def time(self) -> timedelta:
-        """How long it is."""
-        return timedelta(seconds=self.number * _TIMES[self.unit])
+        """How long it is; at most as long as Python can count."""
+        try:
+            return timedelta(seconds=self.number * _TIMES[self.unit])
+        except OverflowError:
+            return timedelta.max
 
     def __str__(self) -> str:
         return f"{self.number:.2f}{self.unit}"
@@ -137,6 +141,14 @@ def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
         ProcedureArgument("snapshot_id", BIGINT),
     )
     return (Procedure("system", "rollback_to_snapshot", arguments, rollback),)
+
+
+def moment_before(retention: Retention) -> datetime:
+    """Return the moment that lies so long in the past, or the first moment that Python has."""
+    try:
+        return datetime.now(UTC) - retention.time
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def refuse_disabled(procedure: str) -> None:

@@ -8,7 +8,7 @@ import json
 import uuid
 import zlib
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergMergeTableHandle,
     iceberg_table,
 )
+from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
@@ -36,7 +37,7 @@ from rowmerge_nb.spi.page import row_ids_of, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import numpy.typing as npt
@@ -204,11 +205,13 @@ class IcebergPageSink(ConnectorPageSink):
     Args:
         table: the table.
         prefix: how the names of its files begin.
+        presence: whether the statement still runs; None for one that has left no note.
     """
 
-    def __init__(self, table: IcebergTableHandle, prefix: str) -> None:
+    def __init__(self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None) -> None:
         self._table = table
         self._prefix = prefix
+        self._presence = presence
         self._schema = file_schema(table.fields)
         self._target = target_bytes(table.properties)
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
@@ -223,6 +226,8 @@ class IcebergPageSink(ConnectorPageSink):
             if writer is None:
                 if len(self._writers) >= OPEN_FILES:
                     self._close(next(iter(self._writers)))
+                if self._presence is not None:
+                    self._presence.require()
                 folder = folder_of(table.partitioning, values)
                 writer = FileWriter(table, _location(table, self._prefix, folder), self._schema, table.sorted_by)
             self._writers[values] = writer
@@ -242,6 +247,9 @@ class IcebergPageSink(ConnectorPageSink):
         """Close the files and name them."""
         for values in list(self._writers):
             self._close(values)
+        if self._done and self._presence is not None:
+            with _removed_if_late(self):
+                self._presence.require(now=True)
         return [json.dumps(entry).encode() for entry in self._done]
 
     def abort(self) -> None:
@@ -254,6 +262,16 @@ class IcebergPageSink(ConnectorPageSink):
         self._done.clear()
 
 
+@contextmanager
+def _removed_if_late(sink: IcebergPageSink | IcebergMergeSink) -> Iterator[None]:
+    """Remove what a sink has written, if its statement has ended: nobody else would."""
+    try:
+        yield
+    except ConnectorError:
+        sink.abort()
+        raise
+
+
 class IcebergMergeSink(ConnectorMergeSink):
     """Writes what is inserted through a page sink; what is deleted is gathered, sorted, and written as one file per data file.
 
@@ -261,13 +279,17 @@ class IcebergMergeSink(ConnectorMergeSink):
         table: the table.
         files: its data files, in the order of their numbers.
         prefix: how the names of its files begin.
+        presence: whether the statement still runs; None for one that has left no note.
     """
 
-    def __init__(self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str) -> None:
+    def __init__(
+        self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str, presence: Presence | None = None
+    ) -> None:
         self._table = table
         self._files = files
         self._prefix = prefix
-        self._inserts = IcebergPageSink(table, prefix)
+        self._presence = presence
+        self._inserts = IcebergPageSink(table, prefix, presence)
         self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
         self._written: list[dict[str, Any]] = []
 
@@ -289,12 +311,18 @@ class IcebergMergeSink(ConnectorMergeSink):
 
     def finish(self) -> list[bytes]:
         """Write the delete files, close all files and name them."""
-        for number in sorted(self._deletes):
-            self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
-        self._deletes.clear()
-        return [*self._inserts.finish(), *(json.dumps(entry).encode() for entry in self._written)]
+        with _removed_if_late(self):
+            for number in sorted(self._deletes):
+                self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
+            self._deletes.clear()
+            inserted = self._inserts.finish()
+            if self._written and self._presence is not None:
+                self._presence.require(now=True)
+        return [*inserted, *(json.dumps(entry).encode() for entry in self._written)]
 
     def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
+        if self._presence is not None:
+            self._presence.require()
         path = self._files[number].path
         location = _location(self._table, self._prefix, "", "-deletes")
         writer = FileWriter(self._table, location, _DELETES)
@@ -322,7 +350,8 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
     ) -> IcebergPageSink:
         """Make a sink for an INSERT."""
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
-        return IcebergPageSink(insert_handle.table_handle, insert_handle.prefix)
+        table = insert_handle.table_handle
+        return IcebergPageSink(table, insert_handle.prefix, Presence(table, insert_handle.prefix))
 
     def create_merge_sink(
         self,
@@ -333,4 +362,4 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         """Make a sink for a MERGE."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
-        return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix)
+        return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix, Presence(table, merge_handle.prefix))

@@ -2,48 +2,100 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["has_died", "orphaned_path", "this_process"]
+__all__ = ["has_died", "is_alive", "orphaned_path", "process_name", "this_process"]
+
+_PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL)
 
 
 def this_process() -> str:
-    """Give the name of this process, ``host:pid``, by which others on the machine can tell whether it lives."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """Return the name of this process, by which others can tell whether it lives; see `process_name`."""
+    return process_name(os.getpid())
+
+
+def process_name(pid: int) -> str:
+    """Return the name of a process of this machine: ``host:pid/space-start``.
+
+    The host name is for readers only, since containers and machines may share one. The space is a digest of the boot, the PID namespace
+    and the time namespace. The start time tells the process from a later one with the same number. Where ``/proc`` does not have these,
+    the name is ``host:pid``, and no other process can tell whether this one lives.
+    """
+    name, space, status = f"{socket.gethostname()}:{pid}", _space(), _status(pid)
+    return f"{name}/{space}-{status[1]}" if space and status is not None else name
 
 
 def has_died(process: str) -> bool:
-    """Tell whether a process of this machine is gone; of one elsewhere nothing is known, so that it counts as alive.
+    """Return whether a process is gone for certain. A process that cannot be seen from here may live, whatever its number.
 
     Args:
-        process: ``host:pid``.
+        process: its name, as `this_process` returned it there.
 
     >>> has_died(this_process()), has_died("elsewhere:1"), has_died("nonsense")
     (False, False, False)
     """
-    host, _, number = process.rpartition(":")
-    if host != socket.gethostname() or not number.isdecimal():
-        return False
-    try:
-        os.kill(int(number), 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:
-        # It is there, and somebody else's.
-        return False
-    # One that was killed keeps its number until its parent asks for it; only Linux tells.
+    return is_alive(process) is False
+
+
+def is_alive(process: str) -> bool | None:
+    """Return whether a process lives, None if it cannot be seen from here.
+
+    Args:
+        process: its name, as `this_process` returned it there.
+    """
+    name = _PROCESS.fullmatch(process)
+    if name is None or name["space"] != _space():
+        return None
+    pid = int(name["pid"])
+    status = _status(pid)
+    if status is None:
+        # Some systems hide the processes of other users in /proc.
+        return None if _exists(pid) else False
+    state, start = status
+    # A process that was killed keeps its number until its parent asks for it.
+    return state not in {"Z", "X"} and start == name["start"]
+
+
+def _space() -> str:
+    """Return a digest of what makes process numbers and start times comparable, ``""`` where that is not known."""
+    with suppress(OSError):
+        # A container may show the /proc of another PID namespace.
+        if str(Path("/proc/self").readlink()) == str(os.getpid()):
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+            links = (Path("/proc/self/ns/pid"), Path("/proc/self/ns/time"))
+            namespaces = (str(link.readlink()) for link in links if link.is_symlink())
+            return hashlib.sha256("".join((boot, *namespaces)).encode()).hexdigest()[:16]
+    return ""
+
+
+def _status(pid: int) -> tuple[str, str] | None:
+    """Return the state and the start time of a process, None if ``/proc`` does not show it."""
     with suppress(OSError, IndexError):
-        return Path(f"/proc/{number}/stat").read_text("latin-1").rpartition(")")[2].split()[0] in {"Z", "X"}
-    return False
+        fields = Path(f"/proc/{pid}/stat").read_text("latin-1").rpartition(")")[2].split()
+        return fields[0], fields[19]
+    return None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        # It belongs to another user.
+        return True
+    return True
 
 
 def orphaned_path(path: Path, statement: str = "", process: str = "") -> Orphan:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.shared.murmur import murmur3
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _FORMS: Final = "column, year(c), month(c), day(c), hour(c), bucket(c, n), trunc
 _CALL: Final = re.compile(r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*""")
 _QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
+_LEAST: Final = -(2**31)
 _MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000}
 
 
@@ -102,10 +103,24 @@ class Transform:
             # With all digits there are, so that the multiple below a negative number has room.
             wide = values.cast(pa.decimal128(38, kind.scale))
             multiple = pa.scalar(Decimal(width).scaleb(-kind.scale), pa.decimal128(38, kind.scale))
-            return pc.round_to_multiple(wide, multiple=multiple, round_mode="down")
+            try:
+                return pc.round_to_multiple(wide, multiple=multiple, round_mode="down").cast(kind)
+            except pa.ArrowInvalid as error:
+                raise self._out_of_range(values) from error
         numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         mask = pc.is_null(values).to_numpy(zero_copy_only=False)
-        return pa.array(numbers - numbers % width, pa.int64(), mask=mask)
+        multiples = numbers - numbers % width
+        # The partition value of every integer type but bigint has 32 bits.
+        if kind.bit_width <= 32 and len(multiples) and multiples.min() < _LEAST:
+            raise self._out_of_range(values)
+        return pa.array(multiples, pa.int64(), mask=mask)
+
+    def _out_of_range(self, values: pa.Array) -> ConnectorError:
+        """Return the error of the least value, whose partition value its type does not have."""
+        least = pc.min(values).as_py()
+        msg = f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type"
+        hint = "Write another value, or partition the table by another transform."
+        return ConnectorError(msg, code="NUMERIC_VALUE_OUT_OF_RANGE", hint=hint)
 
     def _period(self, values: pa.Array) -> pa.Array:
         """Give how many years, months, days or hours lie between the epoch and each value; before it they are negative."""

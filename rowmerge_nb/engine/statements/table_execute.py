@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.query import plan_rows
@@ -13,13 +16,15 @@ from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
-from rowmerge_nb.sql.analyzer.analysis import TableExecuteAnalysis
+from rowmerge_nb.sql.analyzer.analysis import Notice, TableExecuteAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.handles import ConnectorTableExecuteHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.procedures import ProcedureOutcome
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["TableExecuteRun"]
 
@@ -29,6 +34,7 @@ class TableExecuteRun(StatementRun):
     """One ALTER TABLE EXECUTE on its way."""
 
     analysis: TableExecuteAnalysis
+    outcome: ProcedureOutcome | None = None
 
     def work(self) -> Callable[[], None] | None:
         """Do what the procedure does, up to the finish call."""
@@ -52,9 +58,22 @@ class TableExecuteRun(StatementRun):
             if self.options.dry_run:
                 return None
             if not analysis.procedure.rewrites:
-                log.call("execute_table_execute", lambda: metadata.execute_table_execute(session, execute), name)
+                call = partial(metadata.execute_table_execute, session, execute)
+                self.outcome = log.call("execute_table_execute", call, name)
                 return None
             return self._rewritten(metadata, execute)
+
+    def trace(self, state: StatementState) -> Trace:
+        """Return the trace, with what the procedure says that it has done."""
+        outcome = self.outcome if state is StatementState.FINISHED else None
+        if outcome is None:
+            return super().trace(state)
+        if outcome.metrics:
+            self.rows = pa.table(
+                {"metric_name": list(outcome.metrics), "metric_value": pa.array(outcome.metrics.values(), pa.int64())}
+            )
+        trace = super().trace(state)
+        return replace(trace, notices=(*trace.notices, *self.notice_records(*map(Notice, outcome.notices))))
 
     def _rewritten(self, metadata: ConnectorMetadata, execute: ConnectorTableExecuteHandle) -> Callable[[], None] | None:
         """Read rows and write them anew, up to the finish call; give what makes that."""

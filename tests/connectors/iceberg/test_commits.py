@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from sqlalchemy import create_engine
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import RowDelta, Truncation
+from rowmerge_nb.connectors.shared.orphans import process_name, this_process
 from rowmerge_nb.spi import (
     ColumnDomain,
     ColumnMetadata,
@@ -237,9 +237,9 @@ def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
     before, content = set(files(store)), contents(store)
     abandoned = deleting(store, 1, insert=2)
     (note,) = tmp_path.rglob("*-writer")
-    assert note.read_text() == f"{socket.gethostname()}:{os.getpid()}"
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
-    note.write_text(f"{socket.gethostname()}:{dead.stdout.strip()}")
+    assert note.read_text() == this_process()
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as dead:
+        note.write_text(process_name(dead.pid))
     other = IcebergConnector(tmp_path)
     found = other.orphans()
     assert {orphan.process for orphan in found} == {note.read_text()}

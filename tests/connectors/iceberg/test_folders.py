@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -18,6 +17,7 @@ import pytest
 
 from rowmerge_nb import AnalysisError, ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg import commits
+from rowmerge_nb.connectors.shared.orphans import process_name
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from tests.connectors.iceberg.kit import NAME, insert, make_table, rows
 
@@ -154,10 +154,9 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
     with closing(make_table(tmp_path)) as store, closing(IcebergConnector(tmp_path)) as other:
         transaction = begin_creation(store, rows=True)
         assert other.orphans(timedelta()) == store.orphans(timedelta()) == []
-        dead = subprocess.Popen([sys.executable, "-c", ""])
-        dead.wait()
         (note,) = tmp_path.glob("default/new-*/data/*-writer")
-        note.write_text(f"{socket.gethostname()}:{dead.pid}")
+        with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as dead:
+            note.write_text(process_name(dead.pid))
         (orphan,) = other.orphans()
         assert (orphan.name, orphan.statement) == (str(note.parent.parent), "query-new")
         assert store.orphans() == [], "it is running here"

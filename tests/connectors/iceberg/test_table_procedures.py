@@ -266,3 +266,20 @@ def test_rows_are_sorted_by_a_uuid(lake: Engine) -> None:
         "INSERT INTO s VALUES (UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59', 1), (NULL, 3), (UUID 'f2151fd2-7586-11e9-8f9e-2a86e4085a59', 2)"
     )
     assert lake.table("s")["i"].to_pylist() == [2, 1, 3]
+
+
+def test_what_was_removed_is_answered_and_reported(lake: Engine, tmp_path: Path) -> None:
+    lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; TRUNCATE TABLE t")
+    result = lake.run("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')")
+    assert result.table is not None
+    counts = dict(zip(*(column.to_pylist() for column in result.table.columns), strict=True))
+    assert list(counts) == ["deleted_files_count", "left_files_count"]
+    assert f"{counts['deleted_files_count']} files were removed: " in str(result.trace.notices)
+    assert ".parquet" in str(result.trace.notices)
+    [folder] = tmp_path.glob("*/t-*/data")
+    (folder / "nobodys.parquet").write_bytes(b"x")
+    os.utime(folder / "nobodys.parquet", (0, 0))
+    assert rows(lake, "ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '0s')") == [
+        ("deleted_files_count", 1),
+        ("left_files_count", 0),
+    ]

@@ -11,6 +11,7 @@ import pytest
 
 from proof.trials.driver import StoreLocation
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.shared.orphans import process_name
 from rowmerge_nb.engine.catalog.orphans import orphans_of
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.job import fragments_and_records
@@ -138,10 +139,8 @@ print(run(first), run(second), run(first))
 def test_a_mark_of_a_process_that_is_gone_is_an_orphan_and_that_of_a_living_one_is_not(tmp_path):
     alive = put_mark(tmp_path, "q1")
     dead = put_mark(tmp_path, "q2")
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    host = alive.content.splitlines()[1].rpartition(":")[0]
-    dead.path.write_text(f"q2\n{host}:{gone.pid}\n")
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as gone:
+        dead.path.write_text(f"q2\n{process_name(gone.pid)}\n")
     assert [orphan.statement for orphan in orphaned_marks(tmp_path, remove=False)] == ["q2"]
     assert [orphan.name for orphan in orphaned_marks(tmp_path, remove=True)] == [str(dead.path)]
     assert [entry.name for entry in tmp_path.iterdir()] == [alive.path.name]

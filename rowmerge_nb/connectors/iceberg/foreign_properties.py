@@ -1,0 +1,69 @@
+"""Properties that other engines have set: values that pyiceberg or Arrow would stumble over are refused before anything is written."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+
+__all__ = ["check_properties"]
+
+_INTEGERS: Final = (
+    "commit.manifest.min-count-to-merge",
+    "commit.manifest.target-size-bytes",
+    "commit.retry.max-wait-ms",
+    "commit.retry.min-wait-ms",
+    "commit.retry.num-retries",
+    "commit.retry.total-timeout-ms",
+    "history.expire.min-snapshots-to-keep",
+    "write.metadata.previous-versions-max",
+    "write.parquet.compression-level",
+    "write.summary.partition-limit",
+    "write.target-file-size-bytes",
+)
+_BOOLEANS: Final = (
+    "commit.manifest-merge.enabled",
+    "write.metadata.delete-after-commit.enabled",
+    "write.object-storage.enabled",
+    "write.object-storage.partitioned-paths",
+)
+_WORDS: Final = {
+    "write.parquet.compression-codec": ("brotli", "gzip", "lz4", "none", "snappy", "uncompressed", "zstd"),
+    "write.avro.compression-codec": ("bzip2", "deflate", "gzip", "null", "snappy", "zstandard", "zstd"),
+}
+_METRICS: Final = "write.metadata.metrics."
+_TRUE_OR_FALSE: Final = frozenset({"y", "yes", "t", "true", "on", "1", "n", "no", "f", "false", "off", "0"})
+_MODE: Final = re.compile(r"none|counts|full|truncate\([1-9]\d{0,8}\)")
+_MOST_DIGITS: Final = 18
+
+
+def check_properties(handle: IcebergTableHandle) -> None:
+    """See that a table can be written by the properties that it has.
+
+    Raises:
+        ConnectorError: ICEBERG_INVALID_METADATA, a property has a value that it cannot have.
+    """
+    for name, value in handle.properties.items():
+        problem = _problem(name, value)
+        if problem:
+            msg = f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be {problem}"
+            hint = "Correct or remove the property with the engine that has set it."
+            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+
+
+def _problem(name: str, value: str) -> str:
+    """Return what a property's value should be, ``""`` if it is."""
+    if name in _INTEGERS:
+        digits = value.strip().removeprefix("-")
+        return "" if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else "an integer"
+    if name in _BOOLEANS:
+        return "" if value.lower() in _TRUE_OR_FALSE or not value else "true or false"
+    if name in _WORDS:
+        return "" if value.lower() in _WORDS[name] else f"one of {', '.join(_WORDS[name])}"
+    if name == f"{_METRICS}default" or name.startswith(f"{_METRICS}column."):
+        return "" if _MODE.match(value.strip().lower()) else "none, counts, full or truncate(n)"
+    return ""

@@ -1,0 +1,201 @@
+"""Notes: small files that say which process writes into a table, as long as its statement runs.
+
+A statement leaves its note before its first file, and removes the note at its end. So who looks for orphans, in any process, knows whose
+the files are that no snapshot names yet. A note is renewed while its statement runs, since some processes cannot be asked whether they live.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.connectors.iceberg.files import create, file_io, local_path, remove
+from rowmerge_nb.connectors.shared.disk import refused
+from rowmerge_nb.connectors.shared.orphans import this_process
+from rowmerge_nb.errors import ConnectorError, error_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+
+__all__ = ["SUFFIX", "Presence", "Writer", "renew"]
+
+SUFFIX: Final = "-writer"
+"""How the name of a note ends."""
+_RENEWAL: Final = 600.0
+"""Seconds between two renewals of a note."""
+_LOOK_AGAIN: Final = 1.0
+"""A task asks an object store for its statement's note at most once in so many seconds."""
+
+
+def _note_location(table: IcebergTableHandle, prefix: str) -> str:
+    """Return where the note of a statement is: in the table's own folder, wherever its data files go."""
+    return f"{table.location}/data/{prefix}{SUFFIX}"
+
+
+def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:
+    """Return where notes are needed: the table's folder, and each folder outside of it that is written."""
+    metadata = table.properties.get("write.metadata.path", "").rstrip("/")
+    folders = [metadata, table.data_location if data else ""]
+    outside = {folder for folder in folders if folder and not f"{folder}/".startswith(f"{table.location}/")}
+    return [_note_location(table, prefix), *(f"{folder}/{prefix}{SUFFIX}" for folder in sorted(outside))]
+
+
+@dataclass
+class Writer:
+    """What a statement writes, as other processes see it: the beginning of its files' names, and its notes.
+
+    Args:
+        prefix: the beginning of the names of its files, which no other statement shares; ``""`` before it has a name.
+        notes: where its notes are, each with the properties by which files are reached there.
+        asked: the catalog may have been asked to commit: files may belong to a table.
+    """
+
+    prefix: str = ""
+    notes: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    asked: bool = False
+    _renewal: threading.Timer | None = None
+
+    def name(self, query_id: str) -> None:
+        """Give the statement its prefix, if it has none yet."""
+        self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
+
+    def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
+        """Leave the notes that a table needs, before the first file is written; notes that are there already are kept.
+
+        Args:
+            table: the table.
+            data: data files are written too.
+
+        Raises:
+            ConnectorError: a note cannot be written.
+        """
+        self.name("commit")
+        for location in _locations(table, self.prefix, data=data):
+            if location in self.notes:
+                continue
+            folder = location.rpartition("/")[0]
+            self.notes[location] = table.io
+            try:
+                with create(table.io, location) as file:
+                    file.write(this_process().encode())
+            except (OSError, ValueError, ImportError) as error:
+                raise _refused(error, folder, table.name) from error
+        if self._renewal is None:
+            self._renew_later()
+
+    def require_notes(self, table: IcebergTableHandle) -> None:
+        """See that no other process has taken this statement for dead, and removed its files.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT.
+        """
+        for location, properties in self.notes.items():
+            if not _exists(table, properties, location):
+                msg = f"The note '{location}' of this statement on Iceberg table '{table.name}' was removed, and its files may be too"
+                hint = "Nothing was changed by this statement. Run it again."
+                raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
+
+    def ask(self) -> None:
+        """Record that the catalog is asked."""
+        self.asked = True
+
+    def forget(self) -> None:
+        """Remove the notes: the statement has ended. A note that cannot be removed is an orphan from now on."""
+        self.stop()
+        for location, properties in self.notes.items():
+            with suppress(Exception):
+                remove(properties, location)
+        self.notes.clear()
+
+    def stop(self) -> None:
+        """Renew the notes no more."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+
+    def _renew_later(self) -> None:
+        self._renewal = threading.Timer(_RENEWAL, self._renew)
+        self._renewal.daemon = True
+        self._renewal.start()
+
+    def _renew(self) -> None:
+        for location, properties in list(self.notes.items()):
+            try:
+                renew(properties, location)
+            except Exception:  # noqa: BLE001, S112 - the next renewal may succeed
+                continue
+        self._renew_later()
+
+
+class Presence:
+    """The running statement as its tasks see it.
+
+    Args:
+        table: the table.
+        prefix: the beginning of the names of the statement's files.
+    """
+
+    def __init__(self, table: IcebergTableHandle, prefix: str) -> None:
+        self._table, self._prefix = table, prefix
+        self._note = _note_location(table, prefix)
+        self._seen = float("-inf")
+
+    def require(self, *, now: bool = False) -> None:
+        """See that the statement still runs: what a task writes later is removed by nobody.
+
+        Args:
+            now: look, even if the note was seen a moment ago; a note on the local disk is always looked for.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT, the statement has ended.
+        """
+        is_fresh = local_path(self._note) is None and time.monotonic() - self._seen < _LOOK_AGAIN
+        if is_fresh and not now:
+            return
+        if not _exists(self._table, self._table.io, self._note):
+            msg = f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so its tasks write no more files"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
+        self._seen = time.monotonic()
+
+
+def renew(properties: Mapping[str, str], location: str) -> None:
+    """Give a note the present time; a note that was removed stays removed.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    path = local_path(location)
+    if path is not None:
+        os.utime(path)
+        return
+    files = file_io(properties, location)
+    with files.new_input(location).open() as file:
+        content = file.read()
+    with files.new_output(location).create(overwrite=True) as file:
+        file.write(content)
+
+
+def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: str) -> bool:
+    path = local_path(location)
+    try:
+        return Path(path).exists() if path is not None else bool(file_io(properties, location).new_input(location).exists())
+    except OSError as error:
+        msg = f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}"
+        hint = "See that driver and workers reach the table's folder, and run the statement again."
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+
+
+def _refused(error: Exception, folder: str, table: object) -> ConnectorError:
+    what = f"Directory '{folder}' of Iceberg table '{table}'"
+    if isinstance(error, OSError):
+        return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")
+    msg = f"{what} cannot be written: {' '.join(error_text(error).split())[:300]}"
+    hint = "ALTER TABLE ... SET PROPERTIES data_location = DEFAULT, or name a directory that can be reached from here."
+    return ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint)
