@@ -59,7 +59,8 @@ class IcebergConnector(Connector):
     Args:
         warehouse: where tables are made; the catalog's file ``catalog.sqlite`` is in it.
         catalog: another catalog instead: one of pyiceberg's, or the name of one in its configuration (``.pyiceberg.yaml``).
-        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``.
+        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``;
+            with a warehouse, connections to further places, for instance ``{"s3.endpoint": "https://..."}``. Tables' own properties are none.
         min_retention: what is younger than that ``ALTER TABLE ... EXECUTE expire_snapshots`` and ``remove_orphan_files`` leave alone,
             whatever they are asked for: statements that run may need it.
 
@@ -94,11 +95,14 @@ class IcebergConnector(Connector):
         directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
         self.catalog: Catalog
         if directory is not None:
-            self.catalog = embedded_catalog(directory)
-        elif catalog is not None and not isinstance(catalog, str):
-            self.catalog = catalog
+            self.catalog = embedded_catalog(directory, properties)
         else:
-            self.catalog = named_catalog(str(catalog), properties or {})
+            from rowmerge_nb.connectors.iceberg.trust import guard
+
+            made = (
+                catalog if catalog is not None and not isinstance(catalog, str) else named_catalog(str(catalog), properties or {})
+            )
+            self.catalog = guard(made)
         guard_decoder()
         # A catalog in memory shows every thread a database of its own.
         self.commits_in_thread = not is_in_memory(self.catalog)

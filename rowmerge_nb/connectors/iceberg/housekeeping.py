@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import create, local_path, places_of, remove
+from rowmerge_nb.connectors.iceberg.servers import require_reachable
 from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_process
 from rowmerge_nb.spi.connector import Orphan
 
@@ -65,6 +66,7 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple
     else:
         from pyiceberg.io.pyarrow import PyArrowFileIO
 
+        require_reachable(io.properties, location)
         # Whatever else a catalog reads files with: this one can list them.
         lister = PyArrowFileIO(io.properties)
         scheme, netloc, path = lister.parse_location(location, lister.properties)

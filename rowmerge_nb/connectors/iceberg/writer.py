@@ -189,12 +189,12 @@ def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
 
 def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = "") -> str:
     name = f"{prefix}-{uuid.uuid4().hex}{suffix}.parquet"
-    custom = table.properties.get("write.py-location-provider.impl")
-    if custom is None and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
+    configured = "write.py-location-provider.impl" in table.io
+    if not configured and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
         return "/".join(filter(None, [table.data_location, folder, name]))
-    from pyiceberg.table.locations import load_location_provider
+    from rowmerge_nb.connectors.iceberg.trust import provider_of
 
-    provider = load_location_provider(table.location, dict(table.properties))
+    provider = provider_of(table.location, table.properties, table.io)
     return provider.new_data_location(f"{folder}/{name}" if folder else name)
 
 
