@@ -8,7 +8,7 @@ import json
 import uuid
 import zlib
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,14 +29,13 @@ from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.ordering import ascending
-from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import row_ids_of, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import numpy.typing as npt
@@ -134,7 +133,17 @@ class FileWriter:
         self._waiting_rows += rows.num_rows
         self._waiting_bytes += rows.nbytes
         if not self._keys and (self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES):
-            self._flush()
+            with self._aborting():
+                self._flush()
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Drop the file when it cannot be written, whatever the reason: the library's writer must not try again when it is destroyed."""
+        try:
+            yield
+        except BaseException:
+            self.abort()
+            raise
 
     def _flush(self) -> None:
         if self._waiting:
@@ -145,7 +154,12 @@ class FileWriter:
                 if self._writer is None:
                     options = _options(self._table.properties)
                     self._writer = pq.ParquetWriter(
-                        self._stream, self._schema, **options, use_dictionary=_repeating(rows), metadata_collector=self._footers
+                        self._stream,
+                        self._schema,
+                        **options,
+                        use_dictionary=_repeating(rows),
+                        metadata_collector=self._footers,
+                        store_decimal_as_integer=True,
                     )
                 self._writer.write_table(rows, row_group_size=2 * GROUP_ROWS)
         self._waiting.clear()
@@ -153,16 +167,13 @@ class FileWriter:
 
     def close(self) -> dict[str, Any]:
         """Finish the file, and give what is to be known of it; what cannot be finished is dropped."""
-        try:
+        with self._aborting():
             self._flush()
             assert self._writer is not None, "a file is made for rows"
             with self._told():
                 self._writer.close()
                 size = int(self._stream.tell())
                 self._stream.close()
-        except ConnectorError:
-            self.abort()
-            raise
         written = io.BytesIO()
         self._footers[0].write_metadata_file(written)
         footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
