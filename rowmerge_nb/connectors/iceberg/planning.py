@@ -63,14 +63,15 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
     """
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
-    from pyiceberg.table import ManifestGroupPlanner
+
+    from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
 
     found = Content()
     snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
     if snapshot is None:
         return found
     try:
-        planner = ManifestGroupPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
+        planner = PartitionPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
         entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
     except Exception as error:
         raise _unreadable(table, snapshot, error) from error
