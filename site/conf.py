@@ -27,6 +27,7 @@ NAVIGATION = {
     ],
     "Use": [
         "docs/stores",
+        "docs/security",
         "docs/clusters",
         "docs/speed",
         "docs/own-connector",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -38,7 +39,7 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
@@ -92,6 +93,7 @@ class IcebergConnector(Connector):
             hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
         checked(min_retention, "min_retention", _is_retention, "a datetime.timedelta that is not negative")
+        checked({} if properties is None else properties, "properties", _are_properties, "a mapping of names to values")
         directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
         self.catalog: Catalog
         if directory is not None:
@@ -376,6 +378,10 @@ class IcebergSplitManager(ConnectorSplitManager):
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, table_handle, constraint)
+
+
+def _are_properties(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 def _is_retention(value: Any) -> bool:

@@ -133,10 +133,10 @@ class GuardedCatalog(Catalog):
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """Return a table."""
-        table = super().load_table(identifier)
+        table = super().load_table(identifier)  # type: ignore[safe-super]
         return _GuardedTable(table.name(), table.metadata, table.metadata_location, table.io, table.catalog, table.config)
 
-    def _load_file_io(self, properties: Mapping[str, Any] = EMPTY_DICT, location: str | None = None) -> FileIO:  # type: ignore[override]
+    def _load_file_io(self, properties: Mapping[str, Any] = EMPTY_DICT, location: str | None = None) -> FileIO:
         vended = dict(properties) if self.vends_connections else {}
         named = (location,) if location and self.trusts_entries else ()
         servers = named_servers({**self.properties, **vended}, named)
@@ -176,7 +176,8 @@ class GuardedCatalog(Catalog):
         if named:
             current_table = None if current_table is None else _without_class(current_table)
             updates = tuple(map(_update_without_class, updates))
-        staged = super()._update_and_stage_table(current_table, table_identifier, requirements, updates)
+        commit: Any = super()
+        staged: StagedTable = commit._update_and_stage_table(current_table, table_identifier, requirements, updates)
         if named:
             staged.metadata = _with_properties(staged.metadata, {**staged.metadata.properties, **named})
         if current_table is not None:

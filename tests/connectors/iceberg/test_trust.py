@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from rowmerge_nb import ConnectorError, IcebergConnector
+from rowmerge_nb import ConnectorError, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.iceberg.files import create, modified, open_file, remove
 from rowmerge_nb.connectors.iceberg.servers import named_servers, with_servers
 from rowmerge_nb.connectors.iceberg.trust import checked_files, guard
@@ -332,6 +332,18 @@ def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_propert
             service.shutdown()
             thread.join()
     assert not hostile()
+
+
+@pytest.mark.parametrize("properties", [5, "s3.endpoint", [("s3.endpoint", "x")], {1: "x"}])
+def test_properties_that_are_no_mapping_of_names_are_refused(tmp_path: Path, properties: Any) -> None:
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: properties"):
+        IcebergConnector(tmp_path, properties=properties)
+
+
+def test_the_configuration_of_a_warehouse_does_not_move_it(tmp_path: Path) -> None:
+    with closing(IcebergConnector(tmp_path / "w", properties={"warehouse": "s3://b", "uri": "sqlite:///elsewhere"})) as store:
+        assert store.catalog.properties["warehouse"] == f"file://{tmp_path}/w"
+        assert (tmp_path / "w" / "catalog.sqlite").exists()
 
 
 def test_a_catalog_object_is_guarded_once_and_stays_what_it_is(tmp_path: Path) -> None:
