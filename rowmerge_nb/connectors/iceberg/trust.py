@@ -177,7 +177,7 @@ class GuardedCatalog(Catalog):
             current_table = None if current_table is None else _without_class(current_table)
             updates = tuple(map(_update_without_class, updates))
         commit: Any = super()
-        staged: StagedTable = commit._update_and_stage_table(current_table, table_identifier, requirements, updates)
+        staged: StagedTable = commit._update_and_stage_table(current_table, table_identifier, requirements, updates)  # noqa: SLF001
         if named:
             staged.metadata = _with_properties(staged.metadata, {**staged.metadata.properties, **named})
         if current_table is not None:
