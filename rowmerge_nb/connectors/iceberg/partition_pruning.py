@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import to_bytes
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator, inclusive_projection
@@ -45,7 +45,7 @@ class PartitionPlanner(ManifestGroupPlanner):
     def _may_match(self, field_id: int, low: int, high: int) -> bool:
         """Return whether the filter lets a row through whose value is within some bounds."""
         schema = self.table_metadata.schema()
-        column_type = schema.find_type(field_id)
+        column_type: Any = schema.find_type(field_id)
         file = DataFile.from_args(
             record_count=1,
             value_counts={field_id: 1},
@@ -57,7 +57,7 @@ class PartitionPlanner(ManifestGroupPlanner):
         return bool(_InclusiveMetricsEvaluator(schema, self.row_filter, self.case_sensitive).eval(file))
 
 
-def _wrapping(column_type: IntegerType | LongType, transform: TruncateTransform[int, int]) -> Iterator[tuple[int, int]]:
+def _wrapping(column_type: IntegerType | LongType, transform: TruncateTransform[int]) -> Iterator[tuple[int, int]]:
     """Yield the ranges of a column's values below whose least multiple there is none; a bigint may have been an integer before."""
     for bits in (32, 64) if isinstance(column_type, LongType) else (32,):
         least = -(2 ** (bits - 1))

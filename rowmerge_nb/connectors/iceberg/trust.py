@@ -20,6 +20,8 @@ from rowmerge_nb.connectors.iceberg.servers import (
     with_servers,
 )
 
+from rowmerge_nb.errors import checked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -201,9 +203,12 @@ def guard(catalog: Catalog) -> Catalog:
     """Have a catalog ask its own configuration alone, from now on; the same object is returned.
 
     Args:
-        catalog: a catalog of pyiceberg's, or of a class of your own.
+        catalog: a catalog of pyiceberg's, or of a class of your own that is derived from ``pyiceberg.catalog.Catalog``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, it is not a catalog.
     """
-    of = type(catalog)
+    of = type(checked(catalog, "catalog", Catalog, "a catalog of pyiceberg's, or the name of one"))
     if not issubclass(of, GuardedCatalog):
         vends = hasattr(of, "_response_to_table")
         catalog.__class__ = type(of.__name__, (GuardedCatalog, of), {"__module__": of.__module__, "vends_connections": vends})

@@ -80,6 +80,14 @@ def target_bytes(properties: Mapping[str, str]) -> int:
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
+def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values without the type that says what they mean, such as that of UUIDs, for which Arrow counts nothing."""
+    kind = values.type
+    if not isinstance(kind, pa.BaseExtensionType):
+        return values
+    return pa.chunked_array([chunk.storage for chunk in values.chunks], kind.storage_type)
+
+
 def _repeating(rows: pa.Table) -> list[str] | bool:
     """Tell which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
 
@@ -92,7 +100,7 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
     return [
         name
         for name, values in zip(rows.column_names, sample, strict=True)
-        if pc.count_distinct(values).as_py() < len(sample) // 4
+        if pc.count_distinct(_stored_values(values)).as_py() < len(sample) // 4
     ]
 
 

@@ -15,6 +15,8 @@ import pytest
 from pyarrow import parquet as pq
 from pyiceberg import types as t
 from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortField, SortOrder
+from pyiceberg.transforms import IdentityTransform
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg import fragments
@@ -102,6 +104,21 @@ def test_every_type_comes_back_from_every_reader_at_every_depth(tmp_path: Path, 
         # The statement after it reads and deletes beside what is there.
         insert(store, {name: values[:1] for name, values in written.items()})
         assert len(table(store).scan().to_arrow()) == 3
+
+
+def test_many_rows_of_every_type_are_written_required_and_sorted_or_not(tmp_path: Path) -> None:
+    count = 4_100
+    optional = [t.NestedField(i, f"c{i}", kind) for i, kind in enumerate(VALUES, 1)]
+    required = [t.NestedField(100 + i, f"r{i}", kind, required=True) for i, kind in enumerate(VALUES, 1)]
+    for at, order in enumerate(
+        (UNSORTED_SORT_ORDER, SortOrder(SortField(17, IdentityTransform()), SortField(19, IdentityTransform())))
+    ):
+        with closing(table_of(tmp_path / str(at), *optional, *required, sort_order=order)) as store:
+            values = [str(value) if value is UUID else value for value in VALUES.values()]
+            page = {f"c{i}": [value, None] * (count // 2) for i, value in enumerate(values, 1)}
+            insert(store, {**page, **{f"r{i}": [value] * count for i, value in enumerate(values, 1)}})
+            found = table(store).scan().to_arrow()
+            assert (len(found), found.column("c17").null_count, found.column("r19").null_count) == (count, count // 2, 0)
 
 
 def test_files_of_deletes_are_those_of_the_specification(tmp_path: Path) -> None:
@@ -280,7 +297,6 @@ def test_a_required_field_that_is_null_in_a_row_that_is_not_is_refused_with_its_
 
 def test_a_table_is_partitioned_by_a_required_field_of_a_row_that_may_be_null(tmp_path: Path) -> None:
     from pyiceberg.partitioning import PartitionField, PartitionSpec
-    from pyiceberg.transforms import IdentityTransform
 
     row = t.StructType(t.NestedField(2, "n", t.LongType(), required=True), t.NestedField(3, "v", t.StringType()))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "n"))

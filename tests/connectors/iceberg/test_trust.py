@@ -340,6 +340,12 @@ def test_properties_that_are_no_mapping_of_names_are_refused(tmp_path: Path, pro
         IcebergConnector(tmp_path, properties=properties)
 
 
+@pytest.mark.parametrize("catalog", [5, object(), SqlCatalog])
+def test_an_object_that_is_no_catalog_is_refused(catalog: Any) -> None:
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: catalog"):
+        IcebergConnector(catalog=catalog)
+
+
 def test_the_configuration_of_a_warehouse_does_not_move_it(tmp_path: Path) -> None:
     with closing(IcebergConnector(tmp_path / "w", properties={"warehouse": "s3://b", "uri": "sqlite:///elsewhere"})) as store:
         assert store.catalog.properties["warehouse"] == f"file://{tmp_path}/w"
