@@ -19,7 +19,6 @@ from rowmerge_nb.connectors.iceberg.servers import (
     require_readable,
     with_servers,
 )
-
 from rowmerge_nb.errors import checked
 
 if TYPE_CHECKING:
