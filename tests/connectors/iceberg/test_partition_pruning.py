@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 import pytest
 
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.spi import Constraint
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi import Constraint, parse_type
 from rowmerge_nb.spi.page_source import ColumnDomain
-from tests.connectors.iceberg.kit import Statement, by_pyiceberg, insert, make_table
+from tests.connectors.iceberg.kit import Statement, by_pyiceberg, contents, insert, make_table
 
 EXACT = Context(prec=50)
 
@@ -145,3 +146,43 @@ def test_a_filter_beyond_the_wrapping_values_is_still_pruned_by_the_partition(
             (ColumnDomain(high=-1), 1),
         ):
             assert len(statement.splits(Constraint({"c": domain}))) == files, domain
+
+
+DAYS = [-(2**31) + 1, -10_000_000, -1, 0, 2_932_896, 10_000_000, 2**31 - 1]
+MICROSECONDS = [-9 * 10**18, -1, 0, 253_402_300_799_999_999, 7_731_000_000_000_000_000, 9 * 10**18]
+
+
+@pytest.mark.parametrize(
+    ("case", "numbers", "last"),
+    [("date", DAYS, dt.date(9999, 12, 31)), ("timestamp", MICROSECONDS, dt.datetime(9999, 12, 31))],  # noqa: DTZ001
+)
+@pytest.mark.parametrize("transform", ["c", "year(c)", "month(c)", "day(c)", "bucket(c, 4)"])
+def test_moments_beyond_the_years_of_python_and_arrow_are_in_partitions_of_their_own(
+    tmp_path: Path, case: str, numbers: list[int], last: Any, transform: str
+) -> None:
+    with closing(make_table(tmp_path, [("c", case)], partitioning=(transform,))) as store:
+        moments = pa.array(numbers, pa.int32() if case == "date" else pa.int64()).cast(parse_type(case).arrow)
+        insert(store, pa.RecordBatch.from_arrays([moments], names=["c"]))
+        statement = Statement(store)
+        if "bucket" not in transform:
+            assert len(statement.splits()) == len(numbers)
+        for domain, rows in ((ColumnDomain(low=last), 3), (ColumnDomain(high=last.replace(year=1)), 2 if case == "date" else 1)):
+            assert sum(page.num_rows for page in statement.pages(constraint=Constraint({"c": domain}))) >= rows, domain
+
+
+@pytest.mark.parametrize(
+    ("case", "transform", "number", "message"),
+    [
+        ("timestamp", "hour(c)", 9 * 10**18, "Value 287168-08-24T16:00:00.000000 .*: hour\\(c\\) is 2500000000, out of range"),
+        ("timestamp", "hour(c)", -9 * 10**18, "Value -283229-05-10T08:00:00.000000 .*: hour\\(c\\) is -2500000000, out of range"),
+        ("integer", "truncate(c, 10)", -(2**31), "-2147483648 "),
+    ],
+)
+def test_a_value_whose_partition_value_does_not_fit_is_refused(
+    tmp_path: Path, case: str, transform: str, number: int, message: str
+) -> None:
+    with closing(make_table(tmp_path, [("c", case)], partitioning=(transform,))) as store:
+        values = pa.array([0, number], pa.int64()).cast(parse_type(case).arrow)
+        with pytest.raises(ConnectorError, match=f"NUMERIC_VALUE_OUT_OF_RANGE: .*{message}"):
+            insert(store, pa.RecordBatch.from_arrays([values], names=["c"]))
+        assert contents(store) == []
