@@ -11,7 +11,7 @@ from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from rowmerge_nb.connectors.iceberg.servers import local_path, named_servers, require_reachable, require_readable, with_servers
+from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 from rowmerge_nb.connectors.iceberg.trust import GuardedCatalog
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
         location = orm_table.metadata_location or ""
-        require_reachable(with_servers({}, named_servers(self.properties)), location)
+        require_reachable(self.properties, location)
         path = local_path(location)
         if path is not None:
             require_readable(path)

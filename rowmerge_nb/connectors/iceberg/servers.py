@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["SERVERS", "local_path", "named_servers", "require_reachable", "require_readable", "server_of", "with_servers"]
 
@@ -90,11 +90,16 @@ def with_servers(properties: Mapping[str, Any], servers: Iterable[str]) -> dict[
     return {**properties, SERVERS: " ".join(sorted(servers))}
 
 
+def _servers(properties: Mapping[str, Any]) -> Collection[str]:
+    listed = properties.get(SERVERS)
+    return named_servers(properties) if listed is None else str(listed).split()
+
+
 def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     """Check that a location is on the local disk, or on a server that the catalog's configuration names.
 
     Args:
-        properties: the properties of the catalog's connections.
+        properties: the catalog's properties, or those of its connections with the list of servers.
         location: the location, which a table's metadata names.
 
     Raises:
@@ -105,7 +110,7 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     rowmerge_nb.errors.ConnectorError: PERMISSION_DENIED: File 's3://elsewhere/secret.parquet' is not opened: ...
     """
     server = server_of(location)
-    if server is None or server in str(properties.get(SERVERS, "")).split():
+    if server is None or server in _servers(properties):
         return
     msg = f"File '{location}' is not opened: the configuration of the catalog names no connection to '{server}'"
     hint = (
