@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import json
 import uuid
 from collections.abc import Callable, Mapping
@@ -307,3 +308,30 @@ def test_a_table_is_partitioned_by_a_required_field_of_a_row_that_may_be_null(tm
         assert sorted((file["partition"]["n"] is None, file["partition"]["n"]) for file in files) == [
             (False, 0), (False, 1), (True, None),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["write_table", "close"])
+def test_a_file_that_the_library_fails_to_write_is_dropped_without_a_word_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], method: str
+) -> None:
+    with closing(make_table(tmp_path)) as store:
+        insert(store, rows(1))
+        statement = Statement(store)
+        handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
+        sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+        sink.append_page(pa.RecordBatch.from_pydict(rows(2)))
+
+        def fails(*_: Any, **__: Any) -> None:
+            raise pa.ArrowInvalid("no")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pq.ParquetWriter, method, fails)
+            with pytest.raises(pa.ArrowInvalid):
+                sink.finish()
+            sink.abort()
+            del sink
+            gc.collect()
+        statement.rollback()
+        assert len(list(tmp_path.glob("default/*/data/*.parquet"))) == 1
+        assert by_pyiceberg(store) == [(1, "a", "x")]
+        assert capfd.readouterr().err == ""
