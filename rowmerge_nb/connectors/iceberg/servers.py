@@ -26,11 +26,13 @@ _CONNECTIONS: Final = {"s3.": "s3", "client.": "s3", "gcs.": "gs", "hf.": "hf"}
 def local_path(location: str) -> str | None:
     """Return the path of a location on the local disk, None for all others.
 
-    >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a"), local_path("hdfs:/w/a")
+    >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a"), local_path("file://host/w/a")
     ('/w/a b.parquet', '/w/a#b', None, None)
     """
     if location.startswith("file:"):
-        return "/" + location.removeprefix("file:").lstrip("/")
+        rest = location.removeprefix("file:")
+        has_host = rest.startswith("//") and not rest.startswith("///")
+        return None if has_host else "/" + rest.lstrip("/")
     return location if location.startswith("/") or not _scheme(location) else None
 
 
@@ -47,18 +49,18 @@ def server_of(location: str) -> str | None:
 
     >>> server_of("s3a://lake/t"), server_of("hdfs://Name:8020/t"), server_of("abfss://box@a.dfs.core.windows.net/t")
     ('s3', 'hdfs://name:8020', 'abfs://a.dfs.core.windows.net')
-    >>> server_of("/w/t"), server_of("FILE:///w/t")
-    (None, None)
+    >>> server_of("/w/t"), server_of("FILE:///w/t"), server_of("file://other/w/t")
+    (None, None, 'file://other')
     """
-    scheme = "file" if local_path(location) is not None else _scheme(location)
-    if scheme == "file":
-        return None
+    scheme = _scheme(location)
     if scheme in _STORES:
         return _STORES[scheme]
     try:
         host = urlsplit(location).netloc.rpartition("@")[2].lower()
     except ValueError:
         host = location
+    if scheme in {"", "file"} and not (scheme and host):
+        return None
     return f"{_FAMILIES.get(scheme, scheme)}://{host}"
 
 

@@ -136,6 +136,7 @@ SERVERS = (
     "https://{}",
     "ftp://{}",
     "nix://[b",
+    "file://{}",
 )
 
 
