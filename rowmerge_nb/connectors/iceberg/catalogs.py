@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
 
-from rowmerge_nb.connectors.iceberg.files import file_io, local_path, places_of
+from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
     Removal,
@@ -48,8 +48,12 @@ _CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
-def embedded_catalog(directory: Path) -> Catalog:
+def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
     """Give the catalog in a warehouse directory: a SQLite file beside the tables.
+
+    Args:
+        directory: the warehouse.
+        properties: connections to further places where tables may be.
 
     Raises:
         SetupError: pyiceberg is not installed.
@@ -70,7 +74,7 @@ def embedded_catalog(directory: Path) -> Catalog:
     # Of a name with signs that mean something in an address, SQLAlchemy knows how to write it.
     address = URL.create("sqlite", database=str(file), query={"timeout": "30"}).render_as_string()
     with _told(f"catalog '{file}'"):
-        catalog = EmbeddedCatalog("rowmerge", uri=address, warehouse=location_of(directory))
+        catalog = EmbeddedCatalog("rowmerge", **{**(properties or {}), "uri": address, "warehouse": location_of(directory)})
         catalog.create_namespace_if_not_exists("default")
     return catalog
 
@@ -310,6 +314,8 @@ class Tables:
                 return self.catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            except ConnectorError:
+                raise
             except FileNotFoundError as error:
                 former = self._former_directory(identifier)
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
@@ -434,7 +440,7 @@ class Tables:
         from pyiceberg.serializers import FromInputFile
 
         try:
-            io = file_io(self.catalog.properties, metadata_location)
+            io = self.catalog._load_file_io(location=metadata_location)  # noqa: SLF001
             FromInputFile.table_metadata(io.new_input(metadata_location))
         except Exception as error:
             msg = f"'{metadata_location}' is no metadata file of an Iceberg table: {' '.join(error_text(error).split())[:300]}"
@@ -483,10 +489,10 @@ class Tables:
 
     def _has_files(self, location: str, name: str = "location", *, deep: bool = True) -> bool:
         try:
-            return has_files(file_io(self.catalog.properties, location), location, deep=deep)
-        except (OSError, ValueError, ImportError) as error:
+            return has_files(self.catalog._load_file_io(location=location), location, deep=deep)  # noqa: SLF001
+        except (OSError, ValueError, ImportError, ConnectorError) as error:
             what = name.replace("_", " ").capitalize()
-            msg = f"{what} '{location}' cannot be looked at: {' '.join(str(error).split())[:300]}"
+            msg = f"{what} '{location}' cannot be looked at: {' '.join(error_text(error).split())[:300]}"
             hint = f"See that it is spelled right and can be reached from here, or leave the property {name} out."
             raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=(name,), hint=hint) from error
 

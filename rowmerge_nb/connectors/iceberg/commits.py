@@ -22,8 +22,10 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
+    ManifestWriterV1,
     ManifestWriterV2,
-    write_manifest,
+    data_file_with_partition,
+    manifest_entry_schema_with_data_file,
 )
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 from pyiceberg.table.update import AssertRefSnapshotId
@@ -35,6 +37,7 @@ from pyiceberg.table.update.snapshot import (
     _SnapshotProducer,
 )
 from pyiceberg.table.update.statistics import UpdateStatistics
+from pyiceberg.types import NestedField, StructType
 
 from rowmerge_nb.connectors.iceberg.altering import stage_alteration, stage_columns, stage_drops
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled, writes_metadata
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.typedef import TableVersion
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
@@ -128,6 +132,24 @@ def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry
     )
 
 
+class _OptionalPartitions(ManifestWriter):
+    """A manifest whose partition values may be NULL, as the specification has it: a required field of a row is so where the row is."""
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        fields = self._spec.partition_type(self._schema).fields
+        optional = StructType(*(NestedField(field.field_id, field.name, field.field_type, required=False) for field in fields))
+        file = data_file_with_partition(partition_type=optional, format_version=format_version)
+        return manifest_entry_schema_with_data_file(format_version=format_version, data_file=file)
+
+
+class _ManifestWriterV1(_OptionalPartitions, ManifestWriterV1):
+    """A manifest of format version 1."""
+
+
+class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
+    """A manifest of format version 2."""
+
+
 class _AnySchema(_SnapshotProducer[Any]):
     """Writes manifests of partitionings whose columns are gone by now, under names that say whose statement it is."""
 
@@ -158,14 +180,9 @@ class _AnySchema(_SnapshotProducer[Any]):
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
         """Give a writer that knows the columns of the partitioning."""
-        return write_manifest(
-            format_version=self._transaction.table_metadata.format_version,
-            spec=spec,
-            schema=self._schema_of(spec.spec_id),
-            output_file=self.new_manifest_output(),
-            snapshot_id=self.snapshot_id,
-            avro_compression=self._compression,
-        )
+        writer = _ManifestWriterV1 if self._transaction.table_metadata.format_version == 1 else _ManifestWriterV2
+        output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
+        return writer(spec, schema, output, self.snapshot_id, self._compression)
 
     def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
         """Give a writer of a manifest whose files delete rows."""
@@ -279,7 +296,7 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         check(self._change, self._transaction._table)  # noqa: SLF001
 
 
-class _DeleteManifestWriter(ManifestWriterV2):
+class _DeleteManifestWriter(_ManifestWriterV2):
     """A manifest whose files delete rows."""
 
     def content(self) -> ManifestContent:

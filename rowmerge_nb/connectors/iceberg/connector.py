@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -40,7 +41,7 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
@@ -66,7 +67,8 @@ class IcebergConnector(Connector):
     Args:
         warehouse: where tables are made; the catalog's file ``catalog.sqlite`` is in it.
         catalog: another catalog instead: one of pyiceberg's, or the name of one in its configuration (``.pyiceberg.yaml``).
-        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``.
+        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``;
+            with a warehouse, connections to further places, for instance ``{"s3.endpoint": "https://..."}``. Tables' own properties are none.
         min_retention: what is younger than that ``ALTER TABLE ... EXECUTE expire_snapshots`` and ``remove_orphan_files`` leave alone,
             whatever they are asked for: statements that run may need it.
 
@@ -98,14 +100,18 @@ class IcebergConnector(Connector):
             hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
         checked(min_retention, "min_retention", _is_retention, "a datetime.timedelta that is not negative")
+        checked({} if properties is None else properties, "properties", _are_properties, "a mapping of names to values")
         directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
         self.catalog: Catalog
         if directory is not None:
-            self.catalog = embedded_catalog(directory)
-        elif catalog is not None and not isinstance(catalog, str):
-            self.catalog = catalog
+            self.catalog = embedded_catalog(directory, properties)
         else:
-            self.catalog = named_catalog(str(catalog), properties or {})
+            from rowmerge_nb.connectors.iceberg.trust import guard
+
+            made = (
+                catalog if catalog is not None and not isinstance(catalog, str) else named_catalog(str(catalog), properties or {})
+            )
+            self.catalog = guard(made)
         guard_decoder()
         # A catalog in memory shows every thread a database of its own.
         self.commits_in_thread = not is_in_memory(self.catalog)
@@ -442,6 +448,10 @@ def _listing(table: Table) -> Listing:
         msg = f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}"
         hint = "Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here."
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+
+
+def _are_properties(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 def _is_retention(value: Any) -> bool:

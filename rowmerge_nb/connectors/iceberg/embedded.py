@@ -11,6 +11,9 @@ from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
+from rowmerge_nb.connectors.iceberg.trust import GuardedCatalog
+
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table import CommitTableResponse, Table
@@ -20,13 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedCatalog"]
 
 
-class EmbeddedCatalog(SqlCatalog):
+class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
     """Removes the metadata file of a commit that another one has overtaken: pyiceberg writes a new one for its next attempt.
 
     Args:
         name: the catalog's name.
         properties: as pyiceberg has them.
     """
+
+    trusts_entries = False
+    """Its file lies in the warehouse, which others may write too."""
 
     def __init__(self, name: str, **properties: str) -> None:
         self._written = threading.local()
@@ -62,6 +68,14 @@ class EmbeddedCatalog(SqlCatalog):
         files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
         with Session(self.engine) as session:
             return [file for file in session.scalars(files) if file is not None]
+
+    def _convert_orm_to_iceberg(self, orm_table: IcebergTables) -> Table:
+        location = orm_table.metadata_location or ""
+        require_reachable(self.properties, location)
+        path = local_path(location)
+        if path is not None:
+            require_readable(path)
+        return super()._convert_orm_to_iceberg(orm_table)
 
     def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
         self._written.path = metadata_path

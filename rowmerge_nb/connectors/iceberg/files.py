@@ -9,24 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["create", "file_io", "local_path", "modified", "open_file", "places_of", "reading", "remove"]
-
-
-def local_path(location: str) -> str | None:
-    """Give the path of a location on the local disk, None for all others.
-
-    >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a")
-    ('/w/a b.parquet', '/w/a#b', None)
-    """
-    if location.startswith("file:"):
-        path = location.removeprefix("file:")
-        return "/" + path.lstrip("/")
-    return location if "://" not in location else None
 
 
 def places_of(locations: Iterable[str]) -> list[str]:
@@ -55,6 +44,7 @@ def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
     if path is None:
         from pyiceberg.io.pyarrow import PyArrowFileIO
 
+        require_reachable(properties, location)
         lister = PyArrowFileIO(dict(properties))
         scheme, netloc, path = lister.parse_location(location, lister.properties)
         found = lister.fs_by_scheme(scheme, netloc)
@@ -63,10 +53,14 @@ def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:
-    """Give pyiceberg's access to the files of a location."""
-    from pyiceberg.io import load_file_io
+    """Give pyiceberg's access to the files of a location, on the servers that the catalog's configuration names.
 
-    return load_file_io(dict(properties), location)
+    Raises:
+        ConnectorError: PERMISSION_DENIED, the location is on another server.
+    """
+    from rowmerge_nb.connectors.iceberg.trust import checked_files
+
+    return checked_files(properties, location)
 
 
 def open_file(properties: Mapping[str, str], location: str) -> Any:
@@ -74,9 +68,11 @@ def open_file(properties: Mapping[str, str], location: str) -> Any:
 
     Raises:
         FileNotFoundError: there is none.
+        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA, metadata names a server or a file that is not opened.
     """
     path = local_path(location)
     if path is not None:
+        require_readable(path)
         return fs.LocalFileSystem().open_input_file(path)
     return file_io(properties, location).new_input(location).open()
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.physical import require_physical_types
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
 from rowmerge_nb.connectors.iceberg.writer import footer_of
 
@@ -81,6 +82,7 @@ def _entry(
 
     footer, columns = footer_of(written), compute_statistics_plan(schema, dict(properties))
     mapping = parquet_path_to_id_mapping(schema)
+    require_physical_types(footer, schema, mapping, written["path"])
     try:
         statistics = data_file_statistics_from_parquet_metadata(footer, columns, mapping)
     except OverflowError:

@@ -69,6 +69,7 @@ class Field:
         default: the value that rows of older files have.
         fields: the fields of a row, the element of an array, key and value of a map.
         comment: the comment on it, which Iceberg calls its doc.
+        length: the number of bytes of every value, where the type is ``fixed``.
     """
 
     id: int
@@ -79,6 +80,7 @@ class Field:
     default: Any = None
     fields: tuple[Field, ...] = ()
     comment: str | None = None
+    length: int | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.servers import require_reachable
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
@@ -92,6 +93,7 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[File]
         return
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
+    require_reachable(io.properties, location)
     # Whatever else a catalog reads files with: this one can list them.
     lister = PyArrowFileIO(io.properties)
     scheme, netloc, path = lister.parse_location(location, lister.properties)

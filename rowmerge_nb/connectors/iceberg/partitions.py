@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["IcebergPartitioningProvider", "folder_of", "groups", "layout_of", "partitioning_of"]
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MOST: Final = 2**31 - 1
 _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
@@ -76,8 +77,28 @@ def _values(partitioning: Sequence[PartitionField], page: Page) -> list[pa.Array
         column = page.column(part.column)
         if part.path:
             column = pc.struct_field(column, list(part.path))
-        found.append(part.transform.apply(column))
+        found.append(_within_range(part.transform, column, part.transform.apply(column)))
     return found
+
+
+def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> pa.Array:
+    """Return partition values in the type that Iceberg has for them, of 32 bits for all columns of numbers and moments but bigint.
+
+    Raises:
+        ConnectorError: NUMERIC_VALUE_OUT_OF_RANGE, a row's partition value does not fit.
+    """
+    if transform.name in {"identity", "bucket", "void"} or transform.base == "bigint" or not pa.types.is_int64(values.type):
+        return values
+    far = pc.or_(pc.less(values, -_MOST - 1), pc.greater(values, _MOST))
+    index = pc.index(far, value=True).as_py()
+    if index >= 0:
+        number = column[index].cast(pa.int64()).as_py()
+        shown = np.datetime64(number, "us") if pa.types.is_temporal(column.type) else number
+        msg = f"Value {shown} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer"
+        raise ConnectorError(
+            msg, code="NUMERIC_VALUE_OUT_OF_RANGE", hint="Write another value, or partition the table by another transform."
+        )
+    return values.cast(pa.int32())
 
 
 def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:

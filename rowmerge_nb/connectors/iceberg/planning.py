@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
 from rowmerge_nb.connectors.iceberg.types import field_of
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -63,14 +63,15 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
     """
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
-    from pyiceberg.table import ManifestGroupPlanner
+
+    from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
 
     found = Content()
     snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
     if snapshot is None:
         return found
     try:
-        planner = ManifestGroupPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
+        planner = PartitionPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
         entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
     except Exception as error:
         raise _unreadable(table, snapshot, error) from error
@@ -80,8 +81,10 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
     return found
 
 
-def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> ConnectorError:
+def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeError:
     """Give the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
+    if isinstance(error, RowMergeError):
+        return error
     twice = _named_twice(table)
     if isinstance(error, TypeError) and twice:
         msg = (

@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+
+from rowmerge_nb.spi.page_source import ColumnDomain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,10 +18,11 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import Field
     from rowmerge_nb.connectors.iceberg.projection import Found
-    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+    from rowmerge_nb.spi.page_source import Constraint
 
 __all__ = ["domains_by_id", "expression_of", "may_matter"]
 
+_MOST_REAL: Final = float(np.finfo(np.float32).max)
 _LISTED: Final = 200
 """So many values are compared one by one (pyiceberg looks at no more); of more only the smallest and the largest count."""
 
@@ -40,13 +44,25 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
 
     parts: list[BooleanExpression] = []
     for name, domain in constraint.domains.items():
-        for part in _parts(name, domain):
+        comparable = ColumnDomain() if _is_beyond(domain, schema, name) else domain
+        for part in _parts(name, comparable):
             # A value that has no form in the column's type says nothing here: the engine looks at it again.
             with suppress(Exception):
                 bind(schema, part, case_sensitive=True)
                 parts.append(part)
     # Of many parts at once it makes a tree that is as deep as their number has digits; one by one it would be as deep as they are many.
     return And(AlwaysTrue(), AlwaysTrue(), *parts)
+
+
+def _is_beyond(domain: ColumnDomain, schema: Schema, name: str) -> bool:
+    """Return whether a domain names numbers beyond the finite ones of a real column: pyiceberg takes infinity for out of its range."""
+    from pyiceberg.types import FloatType
+
+    with suppress(TypeError, ValueError):
+        bounds = (*(domain.values or ()), domain.low, domain.high)
+        is_far = any(bound is not None and not abs(bound) <= _MOST_REAL for bound in bounds)
+        return is_far and isinstance(schema.find_type(name), FloatType)
+    return False
 
 
 def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:

@@ -73,7 +73,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     from pyiceberg import types as t
     from pyiceberg.conversions import from_json
 
-    kind, parts = field.field_type, tuple[Field, ...]()
+    kind, parts, length = field.field_type, tuple[Field, ...](), None
     if isinstance(kind, t.StructType):
         parts = tuple(field_of(part, f"{path}.{part.name}", table) for part in kind.fields)
         word, sql = "struct", row_of((part.name, part.type) for part in parts)
@@ -86,7 +86,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     elif isinstance(kind, t.DecimalType):
         word, sql = "decimal", decimal_of(kind.precision, kind.scale)
     elif isinstance(kind, t.FixedType):
-        word, sql = "fixed", VARBINARY
+        word, sql, length = "fixed", VARBINARY, len(kind)
     elif str(kind) in _READ:
         word, sql = str(kind), _READ[str(kind)]
     else:
@@ -95,7 +95,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     default = field.initial_default
     if default is not None and isinstance(kind, t.PrimitiveType):
         default = from_json(kind, default)
-    return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None)
+    return Field(field.field_id, field.name, sql, word, field.required, default, parts, field.doc or None, length)
 
 
 @contextmanager

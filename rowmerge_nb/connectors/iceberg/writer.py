@@ -82,6 +82,14 @@ def target_bytes(properties: Mapping[str, str]) -> int:
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
+def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values without the type that says what they mean, such as that of UUIDs, for which Arrow counts nothing."""
+    kind = values.type
+    if not isinstance(kind, pa.BaseExtensionType):
+        return values
+    return pa.chunked_array([chunk.storage for chunk in values.chunks], kind.storage_type)
+
+
 def _repeating(rows: pa.Table) -> list[str] | bool:
     """Tell which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
 
@@ -94,7 +102,7 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
     return [
         name
         for name, values in zip(rows.column_names, sample, strict=True)
-        if pc.count_distinct(values).as_py() < len(sample) // 4
+        if pc.count_distinct(_stored_values(values)).as_py() < len(sample) // 4
     ]
 
 
@@ -135,7 +143,17 @@ class FileWriter:
         self._waiting_rows += rows.num_rows
         self._waiting_bytes += rows.nbytes
         if not self._keys and (self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES):
-            self._flush()
+            with self._aborting():
+                self._flush()
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Drop the file when it cannot be written, whatever the reason: the library's writer must not try again when it is destroyed."""
+        try:
+            yield
+        except BaseException:
+            self.abort()
+            raise
 
     def _flush(self) -> None:
         if self._waiting:
@@ -146,7 +164,12 @@ class FileWriter:
                 if self._writer is None:
                     options = _options(self._table.properties)
                     self._writer = pq.ParquetWriter(
-                        self._stream, self._schema, **options, use_dictionary=_repeating(rows), metadata_collector=self._footers
+                        self._stream,
+                        self._schema,
+                        **options,
+                        use_dictionary=_repeating(rows),
+                        metadata_collector=self._footers,
+                        store_decimal_as_integer=True,
                     )
                 self._writer.write_table(rows, row_group_size=2 * GROUP_ROWS)
         self._waiting.clear()
@@ -154,16 +177,13 @@ class FileWriter:
 
     def close(self) -> dict[str, Any]:
         """Finish the file, and give what is to be known of it; what cannot be finished is dropped."""
-        try:
+        with self._aborting():
             self._flush()
             assert self._writer is not None, "a file is made for rows"
             with self._told():
                 self._writer.close()
                 size = int(self._stream.tell())
                 self._stream.close()
-        except ConnectorError:
-            self.abort()
-            raise
         written = io.BytesIO()
         self._footers[0].write_metadata_file(written)
         footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
@@ -190,12 +210,12 @@ def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
 
 def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = "") -> str:
     name = f"{prefix}-{uuid.uuid4().hex}{suffix}.parquet"
-    custom = table.properties.get("write.py-location-provider.impl")
-    if custom is None and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
+    configured = "write.py-location-provider.impl" in table.io
+    if not configured and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
         return "/".join(filter(None, [table.data_location, folder, name]))
-    from pyiceberg.table.locations import load_location_provider
+    from rowmerge_nb.connectors.iceberg.trust import provider_of
 
-    provider = load_location_provider(table.location, dict(table.properties))
+    provider = provider_of(table.location, table.properties, table.io)
     return provider.new_data_location(f"{folder}/{name}" if folder else name)
 
 

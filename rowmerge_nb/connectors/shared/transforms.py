@@ -41,7 +41,8 @@ _CALL: Final = re.compile(r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\
 _QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
 _LEAST: Final = -(2**31)
-_MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000}
+_PERIODS: Final = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+"""The units of numpy's calendar."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,12 @@ class Transform:
         """Give how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("us"))
-        if self.name == "year":
-            return pc.subtract(pc.year(values), 1970)
-        if self.name == "month":
-            return pc.add(pc.multiply(pc.subtract(pc.year(values), 1970), 12), pc.subtract(pc.month(values), 1))
-        if pa.types.is_date(values.type):
-            return values.cast(pa.int32())
-        numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) // _MICROSECONDS[self.name]
-        return pa.array(numbers, pa.int64(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+        is_date = pa.types.is_date(values.type)
+        moments = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(zero_copy_only=False)
+        # numpy's calendar has all years. That of Arrow ends after 32,767.
+        exact = moments.astype(np.int64).view("datetime64[D]" if is_date else "datetime64[us]")
+        periods = exact.astype(f"datetime64[{_PERIODS[self.name]}]").astype(np.int64)
+        return pa.array(periods, pa.int64(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
 
 
 def parse_transforms(

@@ -52,6 +52,14 @@ class Statement:
                 pages.append(page)
         return pages
 
+    def rows_of(self, split: IcebergSplit) -> list[dict[str, Any]]:
+        """Give the rows of one split."""
+        columns = list(self.metadata.get_column_handles(self.session, self.handle))
+        source = self.store.get_page_source_provider().create_page_source(
+            self.transaction, self.session, split, self.handle, columns
+        )
+        return [row for page in iter(source.get_next_page, None) for row in page.to_pylist()]
+
     def rows(self, *names: str, ids: bool = False, constraint: Constraint | None = None) -> list[dict[str, Any]]:
         return [row for page in self.pages(*names, ids=ids, constraint=constraint) for row in page.to_pylist()]
 

@@ -1,0 +1,74 @@
+"""Which physical type each column of a Parquet file must have, as Iceberg's specification lists them for readers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyarrow import parquet as pq
+    from pyiceberg.schema import Schema
+
+__all__ = ["require_physical_types"]
+
+_PLAIN: Final[Mapping[str, str]] = {
+    "boolean": "BOOLEAN",
+    "int": "INT32",
+    "long": "INT64",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "INT32",
+    "time": "INT64",
+    "timestamp": "INT64",
+    "timestamptz": "INT64",
+    "timestamp_ns": "INT64",
+    "timestamptz_ns": "INT64",
+    "string": "BYTE_ARRAY",
+    "binary": "BYTE_ARRAY",
+}
+_FIXED: Final = "FIXED_LEN_BYTE_ARRAY"
+
+
+def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping[str, int], location: str) -> None:
+    """Check that other readers of the specification can read a file; the cost is that of a look at each column of its footer.
+
+    Args:
+        footer: the file's footer.
+        schema: the schema that the file was written by.
+        ids: the field id of each leaf column, by its path in the file.
+        location: what the file is called in errors.
+
+    Raises:
+        ConnectorError: ICEBERG_WRITER_DATA_ERROR, a column has another physical type, or is none of the schema's.
+    """
+    for index in range(footer.num_columns):
+        column = footer.schema.column(index)
+        physical = _described(column.physical_type, column.length)
+        expected = _expected(schema.find_type(ids[column.path])) if column.path in ids else "no column"
+        if physical != expected:
+            msg = f"Column '{column.path}' of file '{location}' was written as {physical}, and Iceberg has {expected} for it"
+            raise ConnectorError(msg, code="ICEBERG_WRITER_DATA_ERROR", hint="The table is as it was. Report this as a bug.")
+
+
+def _described(physical: str, length: int) -> str:
+    return f"{physical}({length})" if physical == _FIXED else physical
+
+
+def _expected(iceberg_type: Any) -> str:
+    from pyiceberg.types import DecimalType, FixedType, UUIDType
+    from pyiceberg.utils.decimal import decimal_required_bytes
+
+    if isinstance(iceberg_type, DecimalType):
+        if iceberg_type.precision <= 9:
+            return "INT32"
+        if iceberg_type.precision <= 18:
+            return "INT64"
+        return _described(_FIXED, decimal_required_bytes(iceberg_type.precision))
+    if isinstance(iceberg_type, UUIDType):
+        return _described(_FIXED, 16)
+    if isinstance(iceberg_type, FixedType):
+        return _described(_FIXED, len(iceberg_type))
+    return _PLAIN[str(iceberg_type)]

@@ -1,0 +1,139 @@
+"""Which servers a table's files may be on: those that the catalog's configuration names, whatever the table's metadata says."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+__all__ = ["SERVERS", "local_path", "named_servers", "require_reachable", "require_readable", "server_of", "with_servers"]
+
+SERVERS: Final = "rowmerge-nb.servers"
+"""The property, among those of a catalog's connections, that lists the servers which a table's files may be on."""
+
+_STORES: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "oss": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
+"""Schemes whose locations name a bucket: the configuration alone says which server has it."""
+_FAMILIES: Final = {"viewfs": "hdfs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+_CONNECTIONS: Final = {"s3.": "s3", "client.": "s3", "gcs.": "gs", "hf.": "hf"}
+
+
+def local_path(location: str) -> str | None:
+    """Return the path of a location on the local disk, None for all others.
+
+    >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a"), local_path("file://host/w/a")
+    ('/w/a b.parquet', '/w/a#b', None, None)
+    """
+    if location.startswith("file:"):
+        rest = location.removeprefix("file:")
+        has_host = rest.startswith("//") and not rest.startswith("///")
+        return None if has_host else "/" + rest.lstrip("/")
+    return location if location.startswith("/") or not _scheme(location) else None
+
+
+def _scheme(location: str) -> str:
+    """Return the scheme as pyiceberg reads it, which needs no two slashes behind it."""
+    try:
+        return urlsplit(location).scheme
+    except ValueError:
+        return location.partition(":")[0].lower()
+
+
+def server_of(location: str) -> str | None:
+    """Return the server that a location is on; None for the local disk.
+
+    >>> server_of("s3a://lake/t"), server_of("hdfs://Name:8020/t"), server_of("abfss://box@a.dfs.core.windows.net/t")
+    ('s3', 'hdfs://name:8020', 'abfs://a.dfs.core.windows.net')
+    >>> server_of("/w/t"), server_of("FILE:///w/t"), server_of("file://other/w/t")
+    (None, None, 'file://other')
+    """
+    scheme = _scheme(location)
+    if scheme in _STORES:
+        return _STORES[scheme]
+    try:
+        host = urlsplit(location).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        host = location
+    if scheme in {"", "file"} and not (scheme and host):
+        return None
+    return f"{_FAMILIES.get(scheme, scheme)}://{host}"
+
+
+def named_servers(properties: Mapping[str, Any], locations: Iterable[str] = ()) -> frozenset[str]:
+    """Return the servers that a catalog's configuration names.
+
+    Args:
+        properties: the catalog's properties.
+        locations: further locations that the catalog itself names, such as that of a metadata file.
+
+    >>> sorted(named_servers({"warehouse": "gs://lake", "s3.endpoint": "http://127.0.0.1:9000"}))
+    ['gs', 's3']
+    """
+    warehouse = str(properties.get("warehouse") or "")
+    found = {server_of(location) for location in (warehouse if "://" in warehouse else "", *locations) if location}
+    found |= {store for start, store in _CONNECTIONS.items() if any(name.startswith(start) for name in properties)}
+    if host := properties.get("hdfs.host"):
+        port = properties.get("hdfs.port")
+        found |= {f"hdfs://{host}".lower(), f"hdfs://{host}:{port}".lower(), "hdfs://"}
+    if account := properties.get("adls.account-name"):
+        found |= {f"abfs://{account}.{kind}.core.windows.net".lower() for kind in ("dfs", "blob")}
+    if host := properties.get("adls.account-host"):
+        found.add(f"abfs://{host}".lower())
+    return frozenset(server for server in found if server is not None)
+
+
+def with_servers(properties: Mapping[str, Any], servers: Iterable[str]) -> dict[str, Any]:
+    """Return the properties of connections together with the servers that may be reached by them."""
+    return {**properties, SERVERS: " ".join(sorted(servers))}
+
+
+def _servers(properties: Mapping[str, Any]) -> Collection[str]:
+    listed = properties.get(SERVERS)
+    return named_servers(properties) if listed is None else str(listed).split()
+
+
+def require_reachable(properties: Mapping[str, Any], location: str) -> None:
+    """Check that a location is on the local disk, or on a server that the catalog's configuration names.
+
+    Args:
+        properties: the catalog's properties, or those of its connections with the list of servers.
+        location: the location, which a table's metadata names.
+
+    Raises:
+        ConnectorError: PERMISSION_DENIED.
+
+    >>> require_reachable({}, "s3://elsewhere/secret.parquet")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: PERMISSION_DENIED: File 's3://elsewhere/secret.parquet' is not opened: ...
+    """
+    server = server_of(location)
+    if server is None or server in _servers(properties):
+        return
+    msg = f"File '{location}' is not opened: the configuration of the catalog names no connection to '{server}'"
+    hint = (
+        "A table's metadata does not decide which servers are asked. If you trust this one, configure it for the catalog:"
+        " pass its connection as properties, such as s3.endpoint, gcs.project-id, hdfs.host or adls.account-name."
+    )
+    raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
+
+
+def require_readable(path: str) -> None:
+    """Check that a path of the local disk is not a pipe or a device, which would never end.
+
+    Raises:
+        ConnectorError: ICEBERG_BAD_DATA.
+    """
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return  # the reader reports what is wrong with it
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        msg = f"File '{path}' is a pipe or a device, which Iceberg tables do not consist of"
+        raise ConnectorError(
+            msg, code="ICEBERG_BAD_DATA", hint="Ask who has written the table's metadata how the file came there."
+        )
