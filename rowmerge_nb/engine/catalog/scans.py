@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
-from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.frames import is_spark_frame
@@ -27,7 +26,7 @@ from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
-from rowmerge_nb.sql.typed.types import parts_of, spark_type
+from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -170,7 +169,8 @@ class Scans:
         from pyspark.sql import functions as F  # noqa: N812
 
         frame: Any = binding.dataframe
-        return frame.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+        found = (F.lit(None) if c.name in binding.refused else F.col(quote(c.name)) for c in columns)
+        return frame.select(*(column.alias(symbol) for column, symbol in zip(found, symbols, strict=True)))
 
     def _scan_pass(self, node: TableScan) -> ScanPass:
         handle = node.table.handle
@@ -284,8 +284,7 @@ class Scans:
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
         """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
-        frame = binding.dataframe if binding.rows is None else binding.rows.table()
-        data = as_arrow(binding.display, frame)
+        data = binding.dataframe if binding.rows is None else binding.rows.table()
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)
@@ -372,7 +371,7 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
     if not nested:
         return rows
-    kinds = {index: spark_type(columns[index].type) for index in nested}
+    kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
     found = [F.col(quote(name)) for name in rows.columns]
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["from_spark_schema", "spark_schema", "spark_type"]
+__all__ = ["from_spark_schema", "from_spark_type", "spark_schema", "spark_type"]
 
 
 def spark_type(kind: pa.DataType) -> Any:
@@ -38,6 +38,15 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     """Give names and SQL types of a Spark schema's columns."""
+    return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
+
+
+def from_spark_type(kind: Any) -> Type:
+    """Return the SQL type of one of Spark's types.
+
+    Raises:
+        TypeError: no SQL type fits.
+    """
     from pyspark.sql.pandas.types import to_arrow_type
 
-    return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]
+    return from_arrow(to_arrow_type(kind))
