@@ -43,7 +43,7 @@ class FrameTable:
         refused: the error of each column that is refused, by its name: raised when a statement names the column.
     """
 
-    columns: tuple[ColumnMetadata, ...]
+    columns: tuple[ColumnMetadata, ...] = ()
     table: pa.Table | None = None
     refused: Mapping[str, AnalysisError] = field(default_factory=dict)
 

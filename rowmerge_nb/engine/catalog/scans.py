@@ -24,6 +24,7 @@ from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
@@ -168,9 +169,16 @@ class Scans:
     def _spark_rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
         from pyspark.sql import functions as F  # noqa: N812
 
+        def read(column: ColumnHandle) -> Any:
+            if column.name in binding.refused or column.type == UNKNOWN:
+                return F.lit(None)
+            found = F.col(quote(column.name))
+            # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
+            is_typed = UNKNOWN not in parts_of(column.type)
+            return found if is_typed else found.cast(spark_type(without_unknown(column.type)))
+
         frame: Any = binding.dataframe
-        found = (F.lit(None) if c.name in binding.refused else F.col(quote(c.name)) for c in columns)
-        return frame.select(*(column.alias(symbol) for column, symbol in zip(found, symbols, strict=True)))
+        return frame.select(*(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True)))
 
     def _scan_pass(self, node: TableScan) -> ScanPass:
         handle = node.table.handle

@@ -49,4 +49,17 @@ def from_spark_type(kind: Any) -> Type:
     """
     from pyspark.sql.pandas.types import to_arrow_type
 
-    return from_arrow(to_arrow_type(kind))
+    return from_arrow(to_arrow_type(_nullable(kind)))
+
+
+def _nullable(kind: Any) -> Any:
+    """Return a type whose parts may be NULL: Arrow has no other fields without a type."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, _nullable(field.dataType)) for field in kind.fields])
+    return kind
