@@ -162,11 +162,18 @@ def test_a_frame_is_named_letter_by_letter_where_another_differs_in_case_alone(e
 def test_columns_of_spark_frames_that_sql_does_not_have_are_refused_where_they_are_named(engine: Engine, spark: Any) -> None:
     frame = spark.sql(
         "SELECT 1 AS id, INTERVAL '1' DAY AS i, parse_json('1') AS v, NULL AS n, CAST('a' AS CHAR(3)) AS c, "
-        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS t, array() AS l"
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS t, array() AS l, TIMESTAMP '2024-01-01 00:00:00Z' AS z"
     )
-    table = engine.run("SELECT id, n, c, t, l FROM f", namespace={"f": frame}).table
+    table = engine.run("SELECT id, n, c, t, l, z FROM f", namespace={"f": frame}).table
     assert table is not None
-    assert [str(value) for value in table.to_pylist()[0].values()] == ["1", "None", "a", "2024-01-01 00:00:00", "[]"]
+    assert [str(value) for value in table.to_pylist()[0].values()] == [
+        "1",
+        "None",
+        "a",
+        "2024-01-01 00:00:00",
+        "[]",
+        "2024-01-01 00:00:00+00:00",
+    ]
     for column in ("i", "v"):
         with pytest.raises(RowMergeError, match=f"Column '{column}' of DataFrame 'f' has no SQL type"):
             engine.run(f"SELECT {column} FROM f", namespace={"f": frame})

@@ -123,7 +123,7 @@ def spark_columns(name: str, frame: Any) -> FrameTable:
     def column(label: str, kind: Any) -> tuple[Type, None] | AnalysisError:
         try:
             return from_spark_type(kind), None
-        except (TypeError, ValueError, NotImplementedError) as error:
+        except _FAILURES as error:
             return _untyped(name, label, error)
 
     with interrupts_afterwards():

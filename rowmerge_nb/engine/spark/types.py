@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -49,17 +49,28 @@ def from_spark_type(kind: Any) -> Type:
     """
     from pyspark.sql.pandas.types import to_arrow_type
 
-    return from_arrow(to_arrow_type(_nullable(kind)))
+    return from_arrow(to_arrow_type(_arrow_ready(kind), timezone="UTC"))
 
 
-def _nullable(kind: Any) -> Any:
-    """Return a type whose parts may be NULL: Arrow has no other fields without a type."""
-    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+_OPAQUE: Final = frozenset({"VariantType", "GeometryType", "GeographyType"})
+"""Types whose values Arrow carries as bytes that mean something to Spark alone."""
+
+
+def _arrow_ready(kind: Any) -> Any:
+    """Return a type for which Arrow has one: its parts may be NULL, since Arrow has no other parts without a type, and its texts have no length.
+
+    Raises:
+        TypeError: Arrow would carry values that mean nothing there.
+    """
+    from pyspark.sql.types import ArrayType, CharType, MapType, StringType, StructField, StructType, VarcharType
 
     if isinstance(kind, ArrayType):
-        return ArrayType(_nullable(kind.elementType))
+        return ArrayType(_arrow_ready(kind.elementType))
     if isinstance(kind, MapType):
-        return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
+        return MapType(_arrow_ready(kind.keyType), _arrow_ready(kind.valueType))
     if isinstance(kind, StructType):
-        return StructType([StructField(field.name, _nullable(field.dataType)) for field in kind.fields])
-    return kind
+        return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in kind.fields])
+    if type(kind).__name__ in _OPAQUE:
+        msg = f"it is of Spark's type {kind.simpleString()}"
+        raise TypeError(msg)
+    return StringType() if isinstance(kind, CharType | VarcharType) else kind
