@@ -177,12 +177,17 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
 
 
 def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
-    msg = f"Column '{column}' of DataFrame '{name}' has no SQL type: {' '.join(map(str, error.args))}"
+    msg = f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}"
     return AnalysisError(msg, code="NOT_SUPPORTED", hint=_HINT)
 
 
+def _reason(error: Exception) -> str:
+    """Return what an error says; the arguments of an error of encoding have the very characters that cannot be written."""
+    return str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
+
+
 def _refuse_frame(name: str, error: Exception) -> NoReturn:
-    msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(map(str, error.args))}"
+    msg = f"DataFrame '{name}' cannot be read as a table: {_reason(error)}"
     hint = "Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each."
     raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
 
@@ -195,7 +200,7 @@ def _sources(frame: Any) -> tuple[list[_Column], int]:
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         labels = enumerate(frame.columns)
-        return [(str(label), partial(_pandas_values, frame.iloc[:, index])) for index, label in labels], len(frame)
+        return [(_text(label), partial(_pandas_values, frame.iloc[:, index])) for index, label in labels], len(frame)
     if polars is not None and isinstance(frame, polars.DataFrame):
         return [(series.name, partial(_polars_values, series)) for series in frame.get_columns()], len(frame)
     if isinstance(frame, Mapping):
@@ -203,7 +208,7 @@ def _sources(frame: Any) -> tuple[list[_Column], int]:
         if len(lengths) > 1:
             msg = f"its columns have {' and '.join(map(str, sorted(lengths)))} values"
             raise ValueError(msg)
-        return [(str(label), partial(_listed_values, values)) for label, values in frame.items()], next(iter(lengths), 0)
+        return [(_text(label), partial(_listed_values, values)) for label, values in frame.items()], next(iter(lengths), 0)
     table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     return list(_arrow_columns(table)), table.num_rows
 
@@ -223,7 +228,11 @@ def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
         return _pandas_values(series.sparse.to_dense())
     if isinstance(kind, np.dtype) and not kind.isnative:
         series = series.astype(kind.newbyteorder("="))
-    return exact_values(_chunked(pa.array(series, from_pandas=True)))
+    try:
+        return exact_values(_chunked(pa.array(series, from_pandas=True)))
+    except UnicodeError:
+        # A column of texts that are Python objects inside: one of them is to blame.
+        return exact_objects(series.to_numpy(dtype=object), pandas=True)
 
 
 def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
@@ -248,6 +257,11 @@ def _listed_values(values: Any) -> tuple[Type, pa.ChunkedArray]:
     if isinstance(values, list | tuple) or _is_object(getattr(values, "dtype", None)):
         return exact_objects(values, pandas=False)
     return exact_values(_chunked(pa.array(values)))
+
+
+def _text(label: Any) -> str:
+    """Return the name of a column as text; half of a surrogate pair is written as an escape."""
+    return str(label).encode("utf-8", "backslashreplace").decode()
 
 
 def _is_object(kind: Any) -> bool:

@@ -278,6 +278,14 @@ def test_names_of_columns_are_texts_and_the_index_is_no_column() -> None:
     assert [column.name for column in whole_frame("f", frame).columns] == ["0", "('a', 'b')", ""]
 
 
+def test_names_and_texts_that_cannot_be_written_are_escaped_or_refused() -> None:
+    frame = pd.DataFrame({"\ud800": [1, 2], "v": pd.array(["a", "\ud800"], "string[python]")})
+    read = read_frame("f", frame)
+    assert [column.name for column in read.columns] == [r"\ud800", "v"]
+    assert read.refused["v"].message.startswith(r"Row 1 of column 'v' of DataFrame 'f' has '\ud800'")
+    read.refused["v"].message.encode()
+
+
 @pytest.mark.parametrize("names", [["a", "A"], ["a", "a"], [1, "1"]])
 def test_a_name_that_several_columns_have_is_refused_alone(names: list[Any]) -> None:
     read = read_frame("f", pd.DataFrame([[1, 2, 3]], columns=[*names, "b"]))
