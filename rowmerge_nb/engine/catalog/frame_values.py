@@ -88,7 +88,7 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return _exact_extension(array, wanted)
     if pa.types.is_dictionary(kind):
-        return _exact(array.dictionary_decode(), wanted)
+        return _exact_dictionary(array, wanted)
     if pa.types.is_run_end_encoded(kind):
         return _exact(pc.run_end_decode(array), wanted)
     if pa.types.is_struct(wanted):
@@ -104,6 +104,15 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_time(wanted):
         _check_clocks(array)
     return array.cast(wanted)
+
+
+def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Array:
+    try:
+        decoded = array.dictionary_decode()
+    except pa.ArrowNotImplementedError:
+        # Arrow does not pick views, as categories of Polars are: these are made texts before.
+        return _exact(array.dictionary, wanted).take(array.indices)
+    return _exact(decoded, wanted)
 
 
 def _exact_extension(array: pa.ExtensionArray, wanted: pa.DataType) -> pa.Array:

@@ -145,6 +145,13 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     (pa.array([b"a", None], pa.binary_view()), "varbinary", [b"a", None]),
     (pa.array([b"ab"], pa.binary(2)), "varbinary", [b"ab"]),
     (pa.array(["a", "b", "a"]).dictionary_encode(), "varchar", ["a", "b", "a"]),
+    (
+        pa.DictionaryArray.from_arrays(pa.array([1, None], pa.uint8()), pa.array(["a", "b"], pa.string_view())),
+        "varchar",
+        ["b", None],
+    ),
+    (pa.array([["a"], None], pa.list_(pa.string_view(), 1)), "array(varchar)", [["a"], None]),
+    (pa.array([{"a": "x"}, None], pa.struct([("a", pa.string_view())])), "row(a varchar)", [{"a": "x"}, None]),
     (pa.array([[1, 2], None, [], [3]], pa.list_view(pa.int64())), "array(bigint)", [[1, 2], None, [], [3]]),
     (pa.array([[1, 2], None, [], [3]], pa.large_list_view(pa.int64()))[1:], "array(bigint)", [None, [], [3]]),
     (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2))[1:], "array(tinyint)", [None, [3, 4]]),
