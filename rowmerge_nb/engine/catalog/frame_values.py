@@ -90,7 +90,7 @@ def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return _exact_dictionary(array, wanted)
     if pa.types.is_run_end_encoded(kind):
-        return _exact(pc.run_end_decode(array), wanted)
+        return _exact_runs(array, wanted)
     if pa.types.is_struct(wanted):
         # Flattened fields are NULL where their row is: what is hidden there is no value.
         fields = [_exact(field, wanted.field(index).type) for index, field in enumerate(array.flatten())]
@@ -113,6 +113,13 @@ def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Arra
         # Arrow does not pick views, as categories of Polars are: these are made texts before.
         return _exact(array.dictionary, wanted).take(array.indices)
     return _exact(decoded, wanted)
+
+
+def _exact_runs(array: pa.RunEndEncodedArray, wanted: pa.DataType) -> pa.Array:
+    rows = np.arange(array.offset, array.offset + len(array))
+    runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+    first, behind = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
+    return _exact(array.values[first:behind], wanted).take(pa.array(runs - first))
 
 
 def _exact_extension(array: pa.ExtensionArray, wanted: pa.DataType) -> pa.Array:

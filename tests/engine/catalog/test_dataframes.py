@@ -156,6 +156,11 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     (pa.array([[1, 2], None, [], [3]], pa.large_list_view(pa.int64()))[1:], "array(bigint)", [None, [], [3]]),
     (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2))[1:], "array(tinyint)", [None, [3, 4]]),
     (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))[1:], "bigint", [7, None]),
+    (
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None], pa.string_view())),
+        "varchar",
+        ["a", "a", None],
+    ),
     (storage(pa.uuid(), pa.array([ID.bytes, None], pa.binary(16))), "uuid", [str(ID), None]),
     (storage(pa.json_(), pa.array(['{"a": 1}', None])), "json", ['{"a": 1}', None]),
     (storage(pa.bool8(), pa.array([5, 0, None], pa.int8())), "boolean", [True, False, None]),
@@ -200,6 +205,10 @@ REFUSED_ARROW: list[tuple[Any, str]] = [
     (pa.array([{"a": 1_001}], pa.struct([("a", pa.time64("ns"))])), "Row 0 of column 'v'"),
     (pa.array([[("k", 1_001)]], pa.map_(pa.string(), pa.timestamp("ns", "UTC"))), "Row 0 of column 'v'"),
     (pa.chunked_array([pa.array([0], pa.timestamp("ns")), pa.array([0, 5], pa.timestamp("ns"))]), "Row 2 of column 'v'"),
+    (
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 4, 5], pa.int32()), pa.array([0, 5, 0], pa.timestamp("ns")))[1:],
+        "Row 1 of column 'v'",
+    ),
     (pa.array([2**62], pa.timestamp("s")), "Row 0 of column 'v'"),
     (pa.array([86_400_000, 5], pa.date64()), "Row 1 of column 'v'"),
     (pa.array([0, 86_400_000_000], pa.time64("us")), "no clock shows that time"),
