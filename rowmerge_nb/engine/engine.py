@@ -185,7 +185,8 @@ class Engine:
                 stores; the rows of the DataFrame are taken as they are.
 
         Raises:
-            RowMergeError: a column that is named is not there, a constraint cannot be read, a value has no SQL type, or Spark cannot compute the rows of its frame.
+            RowMergeError: a column that is named is not there, a constraint cannot be read, or Spark cannot compute the rows of its frame;
+                NOT_SUPPORTED for a value that no SQL type holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
         """
         self._catalogs.register(
             name,

@@ -285,13 +285,13 @@ class Result:
                 type; NOT_SUPPORTED for values that no SQL type holds, as nanoseconds, and where the rows are not known: of a statement that failed or did not run, of a rehearsal in a store that
                 does not show them, and of `what_if` after a commit, which has only the rows that took part.
         """
-        from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
-        from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
+        from rowmerge_nb.engine.catalog.dataframes import whole_frame
+        from rowmerge_nb.engine.spark.frames import is_frame
         from rowmerge_nb.report.row_check import RowCheck
 
         checked(wanted, "wanted", is_frame, "a DataFrame: of pandas, Arrow, Polars or Spark")
-        frame = collected(wanted) if is_spark_frame(wanted) else wanted
-        return RowCheck.of(self.trace, self._rows_left(), as_arrow("wanted", frame, exact=True), by, padded=self._padded())
+        rows = whole_frame("wanted", wanted).table
+        return RowCheck.of(self.trace, self._rows_left(), rows, by, padded=self._padded())
 
     def _padded(self) -> frozenset[str]:
         """Give the columns of type char among those of the rows that it left."""

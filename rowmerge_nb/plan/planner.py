@@ -411,7 +411,7 @@ class _MergePlanner(RowChangePlanner):
                 id=next(self.ids),
                 outputs=symbols,
                 table=source.binding,
-                columns=source.binding.readable,
+                columns=tuple(c for c in source.binding.readable if c.name not in source.binding.refused),
                 alias=source.alias or "",
             )
         return Source(

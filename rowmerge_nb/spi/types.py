@@ -152,6 +152,7 @@ _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "ti
 _DEFAULT_PRECISION: Final = 3
 _MOST_PRECISION: Final = 12
 _LONGEST_CHAR: Final = 65536
+_MOST_DIGITS: Final = 38
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
@@ -328,26 +329,40 @@ def from_arrow(kind: pa.DataType) -> Type:
 
     >>> str(from_arrow(pa.struct([("file", pa.string()), ("position", pa.int64())])))
     'row(file varchar, position bigint)'
-    >>> str(from_arrow(pa.uint32())), str(from_arrow(pa.timestamp("ns")))
-    ('bigint', 'timestamp(6)')
+    >>> str(from_arrow(pa.uint32())), str(from_arrow(pa.timestamp("ns"))), str(from_arrow(pa.uuid()))
+    ('bigint', 'timestamp(6)', 'uuid')
     """
     for matches, sql_type in _FROM_ARROW:
         if matches(kind):
             return sql_type
     if pa.types.is_decimal(kind):
-        return decimal_of(kind.precision, kind.scale)
+        return _decimal_type(kind)
     if pa.types.is_timestamp(kind):
         return TIMESTAMP_TZ if kind.tz else TIMESTAMP
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return from_arrow(kind.value_type)
-    if pa.types.is_struct(kind):
-        return row_of((field.name, from_arrow(field.type)) for field in kind)
+    if pa.types.is_struct(kind) and kind.num_fields:
+        # A zero-length name is no name in SQL: such a field is anonymous.
+        return row_of((field.name or None, from_arrow(field.type)) for field in kind)
     if pa.types.is_map(kind):
         return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if any(matches(kind) for matches in _LISTS):
         return array_of(from_arrow(kind.value_type))
     msg = f"No SQL type holds Arrow's {kind}"
     raise TypeError(msg)
+
+
+def _decimal_type(kind: pa.DataType) -> Type:
+    """Return the type of Arrow's decimals; a negative scale becomes zeros before the point."""
+    precision, scale = (kind.precision, kind.scale) if kind.scale >= 0 else (kind.precision - kind.scale, 0)
+    if max(precision, scale) > _MOST_DIGITS:
+        msg = f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more"
+        raise TypeError(msg)
+    return decimal_of(max(precision, scale), scale)
+
+
+def _extension_name(kind: pa.DataType) -> str:
+    return kind.extension_name if isinstance(kind, pa.BaseExtensionType) else ""
 
 
 _FROM_ARROW: Final = (
@@ -360,8 +375,20 @@ _FROM_ARROW: Final = (
     (lambda t: pa.types.is_float32(t) or pa.types.is_float16(t), REAL),
     (pa.types.is_float64, DOUBLE),
     (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), VARCHAR),
-    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t), VARBINARY),
+    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), VARBINARY),
+    (lambda t: pa.types.is_fixed_size_binary(t) or pa.types.is_binary_view(t), VARBINARY),
     (pa.types.is_date, DATE),
     (pa.types.is_time, TIME),
     (pa.types.is_null, UNKNOWN),
+    (lambda t: _extension_name(t) == "arrow.uuid", UUID),
+    (lambda t: _extension_name(t) == "arrow.json", JSON),
+    (lambda t: _extension_name(t) == "arrow.bool8", BOOLEAN),
+)
+
+_LISTS: Final = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
 )

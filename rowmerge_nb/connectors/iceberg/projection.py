@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.uuids import uuid_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.connectors.iceberg.handles import Field
 
-__all__ = ["Found", "constant", "find_fields", "nulls_of", "offsets_of", "uuid_texts"]
+__all__ = ["Found", "constant", "find_fields", "nulls_of", "offsets_of"]
 
 _ID: Final = b"PARQUET:field_id"
 
@@ -108,24 +109,6 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
         return column.cast(pa.timestamp("us", "UTC"), safe=False).cast(wanted)
     # Timestamps of nanoseconds are cut, as a reader of microseconds would have written them.
     return column.cast(wanted, safe=not pa.types.is_timestamp(kind))
-
-
-def uuid_texts(column: pa.Array) -> pa.Array:
-    """Give UUIDs, sixteen bytes each, as the texts that pages carry.
-
-    >>> uuid_texts(pa.array([bytes(range(16)), None], pa.binary(16))).to_pylist()
-    ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
-    """
-    rows = len(column)
-    raw = np.frombuffer(column.buffers()[1], np.uint8)[column.offset * 16 : (column.offset + rows) * 16]
-    nibbles = np.stack([raw >> 4, raw & 15], axis=1).reshape(rows, 32)
-    digits = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
-    text = np.full((rows, 36), ord("-"), np.uint8)
-    indexes = [i for i in range(36) if i not in {8, 13, 18, 23}]
-    text[:, indexes] = digits
-    offsets = pa.py_buffer(np.arange(0, 36 * (rows + 1), 36, dtype=np.int32).tobytes())
-    made = pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text.tobytes()))
-    return pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), made) if column.null_count else made
 
 
 def constant(field: Field, value: Any, rows: int) -> pa.Array:

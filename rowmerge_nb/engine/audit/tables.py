@@ -14,9 +14,9 @@ import pyarrow as pa
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
 from rowmerge_nb.engine.audit.connector import AUDITED, AuditedTables, TableState
-from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
+from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.errors.translate import translate
-from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
+from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.job import collect
@@ -106,11 +106,9 @@ def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...]
     Raises:
         RowMergeError: the frame has other columns, or values that no column holds.
     """
-    data = as_arrow(name[2], collected(frame) if is_spark_frame(frame) else frame)
-    if columns is None:
-        columns = tuple(ColumnMetadata(column, kind) for column, kind in columns_of(name[2], data))
-    else:
-        data = _like(data, columns)
+    found = whole_frame(name[2], frame)
+    data = found.table if columns is None else _like(found.table, columns)
+    columns = found.columns if columns is None else columns
     memory, own_name = MemoryConnector(), SchemaTableName(*name[1:])
     memory.put(ConnectorTableMetadata(own_name, columns, {}), data)
     return TableState(memory, own_name)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
+from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
@@ -18,12 +18,13 @@ from rowmerge_nb.engine.catalog.system import SystemConnector
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options import Options
-from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.system_tables import SYSTEM
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.session_properties import TIME_ZONE
+from rowmerge_nb.sql.typed.types import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -138,14 +139,17 @@ class Catalogs:
         checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
         schema, table = self._memory_name(name)
         identity = id(frame)
-        if is_spark_frame(frame):
-            frame = collected(frame)
-        data = as_arrow(name, frame)
-        known = [column.lower() for column in data.column_names]
+        data = whole_frame(name, frame)
+        if untyped := next((column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None):
+            msg = f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the column holds"
+            raise AnalysisError(msg, code="COLUMN_TYPE_UNKNOWN", hint="Give the column a type, as frame.astype({...}) does.")
+        known = [column.name.lower() for column in data.columns]
         required = {column.lower() for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))}
         if missing := sorted(required - set(known)):
             msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
-            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
+            raise AnalysisError(
+                msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(column.name for column in data.columns)}."
+            )
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
             "partitioned_by": names_of(partitioned_by, "partitioned_by"),
@@ -156,11 +160,11 @@ class Catalogs:
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
-            tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
+            tuple(replace(column, nullable=column.name.lower() not in required) for column in data.columns),
             properties,
         )
         self._check_constraints(metadata)
-        self.memory.put(metadata, data)
+        self.memory.put(metadata, data.table)
         self._registered[f"memory.{schema}.{table}"] = identity
 
     def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:

@@ -5,23 +5,62 @@ from __future__ import annotations
 import sys
 import threading
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NoReturn, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.engine.catalog.frame_values import RefusedValueError, exact_values
+from rowmerge_nb.engine.catalog.object_columns import exact_objects
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import UNKNOWN, Type
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+__all__ = ["FrameTable", "collected", "read_frame", "spark_columns", "whole_frame"]
 
-    from rowmerge_nb.spi.types import Type
+_Column: TypeAlias = "tuple[str, Callable[[], tuple[Type, pa.ChunkedArray]]]"
+"""The name of a column, and what reads its values."""
+_LONGEST_VALUE: Final = 80
+_HINT: Final = "Cast or drop the column."
+_FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
 
-__all__ = ["as_arrow", "collected", "columns_of"]
+
+@dataclass(frozen=True)
+class FrameTable:
+    """A frame as a table of SQL.
+
+    Args:
+        columns: its columns; one that is refused is of type unknown.
+        table: their values in the Arrow types that carry them; NULL of a column that is refused.
+        refused: the error of each column that is refused, by its name: raised when a statement names the column.
+    """
+
+    columns: tuple[ColumnMetadata, ...] = ()
+    table: pa.Table | None = None
+    refused: Mapping[str, AnalysisError] = field(default_factory=dict)
+
+    def whole(self) -> FrameTable:
+        """Return the table itself, whose columns are all needed.
+
+        Raises:
+            AnalysisError: that of the first column that is refused.
+        """
+        for error in self.refused.values():
+            raise error
+        return self
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the values as Arrow's stream, which makes a frame of it."""
+        assert self.table is not None
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 def collected(frame: Any) -> pa.Table:
@@ -36,102 +75,199 @@ def collected(frame: Any) -> pa.Table:
         raise translate(error, "register") from error
 
 
-def as_arrow(name: str, frame: Any, *, exact: bool = False) -> pa.Table:
-    """Give a frame (not one of Spark) as an Arrow table of types that SQL knows.
+def read_frame(name: str, frame: Any) -> FrameTable:
+    """Return a frame (not one of Spark) as a table of types that SQL knows.
 
     Args:
         name: what the frame is called.
         frame: the frame.
-        exact: nanoseconds that the microseconds of SQL do not hold are refused; otherwise they are cut.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED for what is no frame, or has no columns.
+
+    >>> import pandas as pd
+    >>> found = read_frame("f", pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1j, 2j]}))
+    >>> [f"{column.name} {column.type}" for column in found.columns], [*found.refused]
+    (['a bigint', 'b varchar', 'c unknown'], ['c'])
+    """
+    if isinstance(frame, FrameTable):
+        return frame
+    try:
+        sources, rows = _sources(frame)
+    except _FAILURES as error:
+        _refuse_frame(name, error)
+    if not sources:
+        msg = f"DataFrame '{name}' has no columns"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+    return _table(name, [(column, partial(_column, name, column, read)) for column, read in sources], rows)
+
+
+def whole_frame(name: str, frame: Any) -> FrameTable:
+    """Return a frame, one of Spark too, as a table of which every column is needed.
+
+    Args:
+        name: what the frame is called.
+        frame: the frame.
 
     Raises:
         AnalysisError: NOT_SUPPORTED, naming the column, for values that no SQL type holds; DUPLICATE_COLUMN_NAME.
-
-    >>> import pandas as pd
-    >>> as_arrow("f", pd.DataFrame({"a": [1, 2], "b": ["x", None]})).schema.names
-    ['a', 'b']
+        ExecutionError: what Spark raised.
     """
-    table = _to_table(name, frame)
-    names = [str(column) for column in table.column_names]
-    _check_names(name, names)
-    if not names:
-        msg = f"DataFrame '{name}' has no columns"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
-    arrays = [_column(name, column, values, exact=exact) for column, values in zip(names, table.columns, strict=True)]
-    return pa.table(arrays, names=names)
+    return read_frame(name, collected(frame) if is_spark_frame(frame) else frame).whole()
 
 
-def _check_names(name: str, names: Sequence[str]) -> None:
-    """Refuse a name that is there twice."""
-    seen: set[str] = set()
-    for column in names:
-        if column.lower() in seen:
-            msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
-            raise AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
-        seen.add(column.lower())
+def spark_columns(name: str, frame: Any) -> FrameTable:
+    """Return the columns of one of Spark's frames with their SQL types; no row is computed."""
+    from rowmerge_nb.engine.spark.types import from_spark_type
+
+    def column(label: str, kind: Any) -> tuple[Type, None] | AnalysisError:
+        try:
+            return from_spark_type(kind), None
+        except _FAILURES as error:
+            return _untyped(name, label, error)
+
+    with interrupts_afterwards():
+        fields = [(field.name, field.dataType) for field in frame.schema.fields]
+    return _table(name, [(label, partial(column, label, kind)) for label, kind in fields], None)
 
 
-def _column(name: str, column: str, values: pa.ChunkedArray, *, exact: bool) -> pa.ChunkedArray:
-    """Bring a column into the Arrow type of its SQL type."""
+def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | None) -> FrameTable:
+    """Put columns together; of several of one name none can be meant.
+
+    Args:
+        name: what the frame is called.
+        columns: their names, and what gives the type and values of each, or its error.
+        rows: how many rows there are; None where they are not read.
+    """
+    counts = Counter(column.lower() for column, _ in columns)
+    found: dict[str, ColumnMetadata] = {}
+    values: list[Any] = []
+    refused: dict[str, AnalysisError] = {}
+    for column, read in columns:
+        if column.lower() in found:
+            continue
+        given = _repeated(name, column) if counts[column.lower()] > 1 else read()
+        if isinstance(given, AnalysisError):
+            refused[column], given = given, (UNKNOWN, pa.chunked_array([pa.nulls(rows or 0)]))
+        kind, array = given
+        comment = refused[column].message if column in refused else None
+        found[column.lower()] = ColumnMetadata(column, kind, comment=comment)
+        values.append(array)
+    table = None if rows is None else pa.table(values, names=[column.name for column in found.values()])
+    return FrameTable(tuple(found.values()), table, refused)
+
+
+def _repeated(name: str, column: str) -> AnalysisError:
+    msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
+    return AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
+
+
+def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArray]]) -> Any:
+    """Return the type and the values of a column, or the error that refuses it."""
     try:
-        kind = from_arrow(values.type)
-        if _carries_unknown(values.type) or _repeats_names(values.type):
-            msg = "what is inside of it has no type, or two fields of one name"
-            raise TypeError(msg)  # noqa: TRY301 - told in the same words as the errors of Arrow
-        if pa.types.is_decimal(values.type) and values.type.scale < 0:
-            return values.cast(pa.decimal128(38, 0))
-        wanted = pa.string() if kind.base == "unknown" else kind.arrow
-        # Nanoseconds may be cut to the microseconds that SQL timestamps have here; anything else that does not fit is refused.
-        nanoseconds = pa.types.is_temporal(values.type) and str(values.type).startswith(("timestamp[ns", "time64[ns"))
-        return values.cast(wanted, safe=exact or not nanoseconds)
-    except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
-        msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error
+        return read()
+    except RefusedValueError as error:
+        shown = repr(error.value)
+        shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+        msg = f"Row {error.row} of column '{column}' of DataFrame '{name}' has {shown}, which is not taken: {error.reason}"
+        hint = "Rows are counted from 0. Change the value, or cast or drop the column."
+        return AnalysisError(msg, code="NOT_SUPPORTED", hint=hint)
+    except _FAILURES as error:
+        return _untyped(name, column, error)
 
 
-def _carries_unknown(kind: pa.DataType) -> bool:
-    """Tell whether a nested type has values of no type inside of it."""
-    return any(pa.types.is_null(inner) or _carries_unknown(inner) for inner in _inside(kind))
+def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
+    msg = f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}"
+    return AnalysisError(msg, code="NOT_SUPPORTED", hint=_HINT)
 
 
-def _repeats_names(kind: pa.DataType) -> bool:
-    names = [field.name.lower() for field in kind] if pa.types.is_struct(kind) else []
-    return len(names) != len(set(names)) or any(_repeats_names(inner) for inner in _inside(kind))
+def _reason(error: Exception) -> str:
+    """Return what an error says; the arguments of an error of encoding have the very characters that cannot be written."""
+    return str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
 
 
-def _inside(kind: pa.DataType) -> list[pa.DataType]:
-    return [kind.field(i).type for i in range(kind.num_fields)]
+def _refuse_frame(name: str, error: Exception) -> NoReturn:
+    msg = f"DataFrame '{name}' cannot be read as a table: {_reason(error)}"
+    hint = "Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each."
+    raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
 
 
-def _to_table(name: str, frame: Any) -> pa.Table:
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    pandas = sys.modules.get("pandas")
+# -- frames of each kind ------------------------------------------------------------------------------------------
+
+
+def _sources(frame: Any) -> tuple[list[_Column], int]:
+    """Return what reads each column of a frame, and how many rows it has."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(frame, pandas.DataFrame):
+        labels = enumerate(frame.columns)
+        return [(_text(label), partial(_pandas_values, frame.iloc[:, index])) for index, label in labels], len(frame)
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        return [(series.name, partial(_polars_values, series)) for series in frame.get_columns()], len(frame)
+    if isinstance(frame, Mapping):
+        lengths = {len(values) for values in frame.values()}
+        if len(lengths) > 1:
+            msg = f"its columns have {' and '.join(map(str, sorted(lengths)))} values"
+            raise ValueError(msg)
+        return [(_text(label), partial(_listed_values, values)) for label, values in frame.items()], next(iter(lengths), 0)
+    table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    return list(_arrow_columns(table)), table.num_rows
+
+
+def _arrow_columns(table: pa.Table) -> Iterator[_Column]:
+    for label, values in zip(table.column_names, table.columns, strict=True):
+        yield label, partial(exact_values, values)
+
+
+def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
+    kind = series.dtype
+    if _is_object(kind):
+        return exact_objects(series.to_numpy(), pandas=True)
+    if type(kind).__name__ == "CategoricalDtype" and _is_object(kind.categories.dtype):
+        return _categories(kind.categories.to_numpy(), series.cat.codes.to_numpy())
+    if type(kind).__name__ == "SparseDtype":
+        return _pandas_values(series.sparse.to_dense())
+    if isinstance(kind, np.dtype) and not kind.isnative:
+        series = series.astype(kind.newbyteorder("="))
     try:
-        if pandas is not None and isinstance(frame, pandas.DataFrame):
-            names = [str(column) for column in frame.columns]
-            # Arrow refuses some of them too, in words of its own.
-            _check_names(name, names)
-            return pa.Table.from_pandas(frame.set_axis(names, axis=1), preserve_index=False)
-        return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        # The arguments of an error of encoding are no sentence, and have the very characters that cannot be written.
-        said = str(error) if isinstance(error, UnicodeError) else " ".join(map(str, error.args))
-        msg = f"DataFrame '{name}' cannot be read as a table: {said}"
-        raise AnalysisError(
-            msg,
-            code="NOT_SUPPORTED",
-            hint="Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each.",
-        ) from error
+        return exact_values(_chunked(pa.array(series, from_pandas=True)))
+    except UnicodeError:
+        # A column of texts that are Python objects inside: one of them is to blame.
+        return exact_objects(series.to_numpy(dtype=object), pandas=True)
 
 
-def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:
-    """Give the columns of a frame with their SQL types."""
-    if is_spark_frame(frame):
-        from rowmerge_nb.engine.spark.types import from_spark_schema
+def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
+    """Return the values of a column of categories that are Python objects."""
+    try:
+        kind, values = exact_objects(categories, pandas=True)
+    except RefusedValueError as error:
+        places = np.flatnonzero(codes == error.row)
+        raise RefusedValueError(int(places[0]) if len(places) else 0, error.value, error.reason) from error
+    return kind, values.take(pa.array(codes, mask=codes < 0))
 
-        with interrupts_afterwards():
-            return from_spark_schema(frame.schema)
-    return [(field.name, from_arrow(field.type)) for field in as_arrow(name, frame).schema]
+
+def _polars_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
+    if str(series.dtype) == "Object":
+        # Polars hands on the addresses of such values as bytes.
+        msg = "it is of Polars' type Object"
+        raise TypeError(msg)
+    return exact_values(pa.chunked_array(series))
+
+
+def _listed_values(values: Any) -> tuple[Type, pa.ChunkedArray]:
+    if isinstance(values, list | tuple) or _is_object(getattr(values, "dtype", None)):
+        return exact_objects(values, pandas=False)
+    return exact_values(_chunked(pa.array(values)))
+
+
+def _text(label: Any) -> str:
+    """Return the name of a column as text; half of a surrogate pair is written as an escape."""
+    return str(label).encode("utf-8", "backslashreplace").decode()
+
+
+def _is_object(kind: Any) -> bool:
+    """Return whether values of one of NumPy's types are Python objects."""
+    return isinstance(kind, np.dtype) and kind.kind == "O"
+
+
+def _chunked(array: Any) -> pa.ChunkedArray:
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.catalog.dataframes import columns_of
+from rowmerge_nb.engine.catalog.dataframes import read_frame, spark_columns
 from rowmerge_nb.engine.catalog.information_schema import information_rows
 from rowmerge_nb.engine.catalog.system import system_table
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
-from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
+from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.types import from_spark_schema
@@ -91,15 +91,17 @@ class StatementTables:
             parts: the name.
             version: which of its versions is meant; None for the table as it is.
         """
-        key = (tuple(part.lower() for part in parts), version)
-        if key not in self._found:
-            self._found[key] = self._resolve(tuple(parts), *key)
-        return self._found[key]
+        frames = self._frame_names(parts[0]) if len(parts) == 1 else ()
+        # Which of several frames is meant depends on how the name is written.
+        name = tuple(part.lower() for part in parts) if len(frames) < 2 else tuple(parts)
+        if (name, version) not in self._found:
+            self._found[name, version] = self._resolve(name, frames, version)
+        return self._found[name, version]
 
     def _resolve(
-        self, written: tuple[str, ...], key: tuple[str, ...], version: ConnectorTableVersion | None
+        self, written: tuple[str, ...], frames: Sequence[str], version: ConnectorTableVersion | None
     ) -> TableBinding | None:
-        named = self._completed(key)
+        named = self._completed(written)
         former = self._versions.get(named) if version is None else None
         # A copy has no past: what the statement asks of it is in the table itself.
         catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
@@ -117,7 +119,6 @@ class StatementTables:
             return self._told(written, named, told, version)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
-        frame_name = self._frame_name(written[0]) if len(written) == 1 else None
         if former is not None:
             version, handle = former, metadata.get_former_table_handle(session, name, former)
         elif version is None:
@@ -125,9 +126,9 @@ class StatementTables:
         else:
             handle = metadata.get_versioned_table_handle(session, name, version)
         if handle is None:
-            return self._frame(frame_name, version) if frame_name is not None else None
+            return self._frame(str(frame_name(written[0], frames)), version) if frames else None
         qualified = f"{catalog}.{schema}.{table}"
-        if frame_name is not None and self._registered.get(qualified) != id(self._namespace[frame_name]):
+        if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
             self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
         known = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
@@ -173,27 +174,27 @@ class StatementTables:
             is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, told.rows),
         )
 
-    def _frame_name(self, written: str) -> str | None:
-        """Find a DataFrame by its name, if need be without regard to case."""
-        names = [name for name, value in self._namespace.items() if isinstance(name, str) and is_frame(value)]
-        if written in names:
-            return written
-        return next((name for name in names if name.lower() == written.lower()), None)
+    def _frame_names(self, written: str) -> Sequence[str]:
+        """Return the names of the DataFrames that a name may mean, compared without case."""
+        named = (name for name in self._namespace if isinstance(name, str) and name.lower() == written.lower())
+        return tuple(name for name in named if is_frame(self._namespace[name]))
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
         if version is not None:
             msg = f"'{name}' is a DataFrame of the notebook, which has no versions"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         frame = self._namespace[name]
+        read = spark_columns(name, frame) if is_spark_frame(frame) else read_frame(name, frame)
         return TableBinding(
             display=name,
             catalog="",
             name=(name,),
-            columns=tuple(ColumnMetadata(column, kind) for column, kind in columns_of(name, frame)),
+            columns=read.columns,
             view=f"rowmerge_{next(_views)}_view",
-            dataframe=frame,
-            row_count=None if is_spark_frame(frame) else len(frame) if hasattr(frame, "__len__") else frame.num_rows,
-            deterministic=not is_spark_frame(frame),
+            dataframe=frame if read.table is None else read.table,
+            refused=read.refused,
+            row_count=None if read.table is None else read.table.num_rows,
+            deterministic=read.table is not None,
             is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, frame),
         )
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
-from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.frames import is_spark_frame
@@ -26,9 +25,10 @@ from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
-from rowmerge_nb.sql.typed.types import parts_of, spark_type
+from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -181,8 +181,16 @@ class Scans:
     def _spark_rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
         from pyspark.sql import functions as F  # noqa: N812
 
+        def read(column: ColumnHandle) -> Any:
+            if column.name in binding.refused or column.type == UNKNOWN:
+                return F.lit(None)
+            found = F.col(quote(column.name))
+            # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
+            is_typed = UNKNOWN not in parts_of(column.type)
+            return found if is_typed else found.cast(spark_type(without_unknown(column.type)))
+
         frame: Any = binding.dataframe
-        return frame.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+        return frame.select(*(read(column).alias(symbol) for column, symbol in zip(columns, symbols, strict=True)))
 
     def _scan_pass(self, node: TableScan) -> ScanPass:
         handle = node.table.handle
@@ -297,8 +305,7 @@ class Scans:
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
         """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
-        frame = binding.dataframe if binding.rows is None else binding.rows.table()
-        data = as_arrow(binding.display, frame)
+        data = binding.dataframe if binding.rows is None else binding.rows.table()
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)
@@ -385,7 +392,7 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
     if not nested:
         return rows
-    kinds = {index: spark_type(columns[index].type) for index in nested}
+    kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
     found = [F.col(quote(name)) for name in rows.columns]
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-__all__ = ["is_frame", "is_spark_frame"]
+from rowmerge_nb.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["frame_name", "is_frame", "is_spark_frame"]
 
 
 def is_frame(value: object) -> bool:
@@ -28,3 +34,28 @@ def is_spark_frame(value: object) -> bool:
     False
     """
     return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(value).__mro__)
+
+
+def frame_name(written: str, frames: Iterable[str]) -> str | None:
+    """Return the name of the frame that a name in SQL means; None if it means none.
+
+    SQL compares names without case, Python does not. A name written letter by letter as that of a frame means this frame.
+
+    Args:
+        written: the name in SQL.
+        frames: the names of all frames.
+
+    Raises:
+        AnalysisError: AMBIGUOUS_NAME if it is the name of several frames, and written as none of them.
+
+    >>> frame_name("News", ["news", "new"]), frame_name("old", ["news"])
+    ('news', None)
+    """
+    matching = [name for name in frames if name.lower() == written.lower()]
+    if written in matching:
+        return written
+    if len(matching) > 1:
+        msg = f"'{written}' is ambiguous: it means each of the DataFrames {' and '.join(map(repr, matching))}"
+        hint = "Write the name letter by letter as that of the variable; rename one of them."
+        raise AnalysisError(msg, code="AMBIGUOUS_NAME", hint=hint)
+    return matching[0] if matching else None

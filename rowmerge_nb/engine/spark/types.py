@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["from_spark_schema", "spark_schema", "spark_type"]
+__all__ = ["from_spark_schema", "from_spark_type", "spark_schema", "spark_type"]
 
 
 def spark_type(kind: pa.DataType) -> Any:
@@ -38,6 +38,39 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     """Give names and SQL types of a Spark schema's columns."""
+    return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
+
+
+def from_spark_type(kind: Any) -> Type:
+    """Return the SQL type of one of Spark's types.
+
+    Raises:
+        TypeError: no SQL type fits.
+    """
     from pyspark.sql.pandas.types import to_arrow_type
 
-    return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]
+    return from_arrow(to_arrow_type(_arrow_ready(kind), timezone="UTC"))
+
+
+_OPAQUE: Final = frozenset({"VariantType", "GeometryType", "GeographyType"})
+"""Types whose values Arrow carries as bytes that mean something to Spark alone."""
+
+
+def _arrow_ready(kind: Any) -> Any:
+    """Return a type for which Arrow has one: its parts may be NULL, since Arrow has no other parts without a type, and its texts have no length.
+
+    Raises:
+        TypeError: Arrow would carry values that mean nothing there.
+    """
+    from pyspark.sql.types import ArrayType, CharType, MapType, StringType, StructField, StructType, VarcharType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_arrow_ready(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_arrow_ready(kind.keyType), _arrow_ready(kind.valueType))
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in kind.fields])
+    if type(kind).__name__ in _OPAQUE:
+        msg = f"it is of Spark's type {kind.simpleString()}"
+        raise TypeError(msg)
+    return StringType() if isinstance(kind, CharType | VarcharType) else kind

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
-from rowmerge_nb.engine.catalog.dataframes import as_arrow
-from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
+from rowmerge_nb.engine.catalog.dataframes import FrameTable, read_frame
+from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean, quoted
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -75,6 +75,7 @@ class Source:
         table: the table's full name; none without one.
         rows: the rows of a table or a DataFrame, under the names and in the types that it has; of VALUES what they come to.
         columns: of a table what its columns are.
+        read: of a DataFrame the table that it is to SQL.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Source:
     frame: str = ""
     table: tuple[str, str, str] | None = None
     columns: ConnectorTableMetadata | None = None
+    read: FrameTable | None = None
 
     def agrees(self, trace: Trace) -> None:
         """See that rows have the numbers that they had in the run.
@@ -123,7 +125,8 @@ class Source:
         arrays = [pa.array(values, field.type) for values, field in zip(columns, self.rows.schema, strict=True)]
         rows = pa.table(arrays, schema=self.rows.schema)
         if self.columns is None:
-            return engine, self.text, {self.frame: rows}
+            assert self.read is not None
+            return engine, self.text, {self.frame: replace(self.read, table=rows)}
         assert self.table is not None
         memory = MemoryConnector()
         memory.put(ConnectorTableMetadata(SchemaTableName(*self.table[1:]), self.columns.columns), rows)
@@ -270,15 +273,16 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
         rows = engine.table(written).cast(schema_of(known.columns))
         return Source(sql, tuple(rows.column_names), rows, table=(catalog, schema, table), columns=known)
     frames = {name: frame for name, frame in (options.get("namespace") or {}).items() if is_frame(frame)}
-    name = parts[0] if parts[0] in frames else next((name for name in frames if name.lower() == parts[0].lower()), None)
-    if len(parts) > 1 or name is None:
+    name = frame_name(parts[0], frames) if len(parts) == 1 else None
+    if name is None:
         msg = f"The source {written} is neither a table nor a DataFrame, so its cells are not edited"
         raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Edit the statement instead.")
     if is_spark_frame(frames[name]):
         msg = f"The source '{name}' is a DataFrame of Spark, whose cells are not edited"
         raise RowMergeError(msg, code="NOT_SUPPORTED", hint=f"Give its rows, as {name}.toPandas() does.")
-    rows = as_arrow(name, frames[name])
-    return Source(sql, tuple(rows.column_names), rows, frame=name)
+    read = read_frame(name, frames[name])
+    assert read.table is not None
+    return Source(sql, tuple(read.table.column_names), read.table, frame=name, read=read)
 
 
 def _of_kind(value: Any, kind: pa.DataType) -> pa.Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.types import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,11 +93,16 @@ class DuckDBVerifier:
         self._connection = duckdb.connect()
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
-        """Make a table with rows."""
-        self._connection.execute(create_table(name, columns, self.dialect))
-        self._connection.register("rowmerge_rows", rows)
-        self._connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM rowmerge_rows")
+        """Make a table with rows; columns without a type are those of a view, since tables have none."""
+        typed = [column for column in columns if column.type != UNKNOWN] or columns
+        table = name if len(typed) == len(columns) else f"{name} without NULLs"
+        self._connection.execute(create_table(table, typed, self.dialect))
+        self._connection.register("rowmerge_rows", rows.select([column.name.lower() for column in typed]))
+        self._connection.execute(f"INSERT INTO {quoted(table)} SELECT * FROM rowmerge_rows")
         self._connection.unregister("rowmerge_rows")
+        if table != name:
+            written = (f"{'' if column in typed else 'NULL AS '}{quoted(column.name.lower())}" for column in columns)
+            self._connection.execute(f"CREATE TEMPORARY VIEW {quoted(name)} AS SELECT {', '.join(written)} FROM {quoted(table)}")
 
     def change(self, statement: str) -> int:
         """Run a statement."""

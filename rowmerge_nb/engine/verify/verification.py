@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches
-from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
+from rowmerge_nb.engine.catalog.dataframes import collected
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
@@ -90,7 +90,7 @@ def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str]
     """Give a table's rows as they are now, or those of a DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
-        return as_arrow(binding.display, collected(frame) if is_spark_frame(frame) else frame)
+        return collected(frame) if is_spark_frame(frame) else frame
     catalog, schema, table = binding.name
     if catalog == "memory":
         return memory.read(SchemaTableName(schema, table))

@@ -19,6 +19,7 @@ from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
@@ -87,7 +88,7 @@ class TableBinding:
         view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
         handle: the connector's handle; None for what no connector has.
         metadata: the connector's metadata; None for a DataFrame.
-        dataframe: the DataFrame (pandas, Arrow, Spark) if it is one; the rows of a table of ``information_schema``.
+        dataframe: the DataFrame if it is one: Spark's own, or the rows of another one as Arrow has them; the rows of a table of ``information_schema``.
         rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
         most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
@@ -96,6 +97,7 @@ class TableBinding:
         version: the version of the table that the statement names; None for the table as it is.
         hidden: columns that the statement may name besides, which are read behind the others.
         checks_reads: whether the commit of a change checks what its scans have read (`ConnectorMetadata.checks_reads`).
+        refused: the errors of a DataFrame's columns that no SQL type holds, by their names: raised if the statement names the column.
     """
 
     display: str
@@ -114,6 +116,7 @@ class TableBinding:
     version: ConnectorTableVersion | None = None
     hidden: tuple[ColumnHandle, ...] = ()
     checks_reads: bool = False
+    refused: Mapping[str, AnalysisError] = field(default_factory=dict, compare=False)
 
     @property
     def has_rows_at_hand(self) -> bool:

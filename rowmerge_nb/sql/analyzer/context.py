@@ -21,7 +21,7 @@ from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Origin, Parameter, Subquery, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.inline_functions import InlineFunction
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -126,6 +127,12 @@ class Context:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, hint=hint).at(span)
 
+    def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
+        """Raise the error of the first column whose values no SQL type holds, at the place where the statement reads it."""
+        for field in fields:
+            if field.refused is not None:
+                self.error(field.refused.code, field.refused.message, span, field.refused.hint)
+
     def refuse_later(self, error: AnalysisError) -> bool:
         """Keep an error about what this engine has not until all else is understood; False where it cannot wait."""
         if self.refusals is None:
@@ -169,9 +176,9 @@ class Context:
         self.check_parts(name)
         values = [part.value for part in name.parts]
         written = [part.text for part in name.parts]
-        found = self.tables.resolve(values, version)
+        found = self.tables.resolve(written, version)
         if found is None and written != values:
-            found = self.tables.resolve(written, version)
+            found = self.tables.resolve(values, version)
         if found is None:
             return None
         if '"$' in self.text:

@@ -21,6 +21,7 @@ from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.formatted_queries import formatted_query
+from rowmerge_nb.sql.typed.types import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +66,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
         if name.lower() in names:
             place = aliases[number].span if aliases else span
             context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
-        if field.type == UNKNOWN:
+        if UNKNOWN in parts_of(field.type):
             said = f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}"
             context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")
         names.add(name.lower())

@@ -159,6 +159,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             said = f"Reference to column '{shown}' from outer scope not allowed in this context"
             self.context.error("NOT_SUPPORTED", said, node.span)
         field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
+        self.context.check_read((field,), node.span)
         column = e.Column(field.type, field.symbol, found.depth > 0)
         if found.depth > 0:
             self.outer.append((column, found.depth))

@@ -117,9 +117,10 @@ class _MergeAnalyzer:
         node = self.statement.source
         alias = self._alias(node)
         spark = None
+        read = [field for field in relation.fields if field.refused is None]
         if relation.binding is None:
-            spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
-        fields = tuple(as_field(f) for f in relation.fields)
+            spark = f"SELECT {', '.join(e.quote(f.symbol) for f in read)} FROM {relation.text}"
+        fields = tuple(as_field(f) for f in read)
         text = node.span.shown(self.context.text)
         return a.MergeSource(
             fields,
@@ -164,6 +165,7 @@ class _MergeAnalyzer:
             if name in new:
                 hint = "Give one of them another name: USING (SELECT ... AS ...)."
                 context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous in the source", place, hint)
+            context.check_read((field,), place)
             if UNKNOWN in parts_of(field.type):
                 said = f"Column '{name}' of the source has no type, so that none can be added to {target.display}"
                 context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
@@ -259,6 +261,7 @@ class _MergeAnalyzer:
                 hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
                 hint += f"{', '.join(f.name for f in source if f.name)}."
                 self.context.error(code, f"Column '{name}' {said}", star, hint)
+            self.context.check_read(matching, star)
             value = e.Column(matching[0].type, matching[0].symbol)
             try:
                 found.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))

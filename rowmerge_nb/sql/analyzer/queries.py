@@ -166,7 +166,9 @@ class QueryAnalyzer(RelationAnalyzer):
         if isinstance(node, s.Values):
             return self._values(node)
         if isinstance(node, s.TableBody):
-            return self._whole(self._table(s.Table(node.span, node.name)))
+            whole = self._whole(self._table(s.Table(node.span, node.name)))
+            self.context.check_read(whole.fields, node.span)
+            return whole
         assert isinstance(node, s.SetOperation)
         return self._set_operation(node)
 

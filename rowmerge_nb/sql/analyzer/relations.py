@@ -336,7 +336,15 @@ class RelationAnalyzer:
         qualifier = tuple(part.value for part in name.parts)
         shown = len(binding.columns)
         fields = tuple(
-            ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier, table=binding.name, hidden=place >= shown)
+            ScopeField(
+                self.context.symbols.new(c.name),
+                c.name,
+                c.type,
+                qualifier,
+                table=binding.name,
+                hidden=place >= shown,
+                refused=binding.refused.get(c.name),
+            )
             for place, c in enumerate(binding.readable)
         )
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
@@ -669,6 +677,7 @@ class RelationAnalyzer:
                 else f"Column '{name.text}' is missing from {which} side of join"
             )
             self.context.error(code, said, name.span)
+        self.context.check_read(matching, name.span)
         return matching[0]
 
     def _coerced(self, source: ScopeField, kind: Type) -> e.Typed:

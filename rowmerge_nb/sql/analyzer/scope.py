@@ -12,6 +12,7 @@ from rowmerge_nb.names import nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["Found", "Scope", "ScopeField", "Symbols"]
@@ -77,6 +78,7 @@ class ScopeField:
         table: catalog, schema and name of the table or view that it is a column of; empty for what is computed.
         aliased: it was given another name.
         hidden: ``*`` leaves it out.
+        refused: the error of a column whose values no SQL type holds; raised where the statement reads the column.
     """
 
     symbol: str
@@ -88,6 +90,7 @@ class ScopeField:
     table: tuple[str, ...] = ()
     aliased: bool = False
     hidden: bool = False
+    refused: AnalysisError | None = None
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Do these parts name this field? What stands before the name must be the end of the qualifier."""

@@ -77,8 +77,14 @@ def expanded(context: Context, item: s.AllColumns, relation: RelationResult | No
     """Give the columns that ``*`` or ``t.*`` means.
 
     Raises:
-        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES.
+        AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES, and that of a column that is refused.
     """
+    fields = _expanded(context, item, relation)
+    context.check_read(fields, item.span)
+    return fields
+
+
+def _expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
     if relation is None:
         context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
     if item.target is None:

@@ -345,9 +345,11 @@ def is_assignable(source: Type, target: Type) -> bool:
     >>> is_assignable(BIGINT, TINYINT), is_assignable(varchar_of(3), varchar_of(2)), is_assignable(Type("array", (varchar_of(3),)), Type("array", (varchar_of(2),)))
     (True, True, False)
     """
-    if target.base in _NESTED and any(
+    exact = target.base in _NESTED and any(
         part.base == "char" or (part.base == "varchar" and part.parameters) for part in parts_of(target)
-    ):
+    )
+    # What has no type holds NULL alone.
+    if exact or UNKNOWN in parts_of(target):
         return can_coerce(source, target)
     return common_type(source, target) is not None
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.spark.types import from_spark_type
 
 pytestmark = pytest.mark.spark
 
@@ -108,3 +109,21 @@ def test_one_name_may_stand_for_a_list_of_names() -> None:
     engine = Engine()
     engine.register("t", pa.table({"id": [1]}), primary_key="id", partitioned_by=None)
     assert engine.tables()[0][2] == ("id bigint not null",)
+
+
+def test_types_of_spark_have_the_types_of_sql() -> None:
+    from pyspark.sql import types as t
+
+    found = {
+        t.TimestampType(): "timestamp(6) with time zone",
+        t.TimestampNTZType(): "timestamp(6)",
+        t.CharType(3): "varchar",
+        t.VarcharType(3): "varchar",
+        t.NullType(): "unknown",
+        t.ArrayType(t.NullType(), containsNull=False): "array(unknown)",
+        t.StructType([t.StructField("a", t.TimestampType(), nullable=False)]): "row(a timestamp(6) with time zone)",
+    }
+    assert {str(kind): str(from_spark_type(kind)) for kind in found} == {str(kind): name for kind, name in found.items()}
+    for kind in (t.VariantType(), t.DayTimeIntervalType(), t.YearMonthIntervalType(), t.ArrayType(t.VariantType())):
+        with pytest.raises(TypeError):
+            from_spark_type(kind)

@@ -1,0 +1,168 @@
+"""Arrow arrays of any type as the arrays that carry SQL's types: every value exactly, or an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.spi.uuids import uuid_texts
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["RefusedValueError", "exact_values"]
+
+_DAY: Final = 86_400
+
+
+class RefusedValueError(Exception):
+    """A value that no SQL type holds exactly.
+
+    Args:
+        row: the row of the value, counted from 0.
+        value: the value.
+        reason: why it is refused: the second half of a sentence.
+    """
+
+    def __init__(self, row: int, value: object, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+        self.value = value
+        self.reason = reason
+
+
+def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
+    """Return the SQL type of a column, and its values in the Arrow type that carries it.
+
+    A chunk that fails is halved until the value remains that is refused; so a chunk too large for 32-bit offsets becomes smaller ones.
+
+    Raises:
+        TypeError: no SQL type holds the column.
+        RefusedValueError: the first value that the type does not hold exactly.
+
+    >>> kind, values = exact_values(pa.chunked_array([pa.array([1, 2], pa.uint8())]))
+    >>> str(kind), str(values.type)
+    ('smallint', 'int16')
+    """
+    kind = from_arrow(column.type)
+    _check_names(column.type)
+    if column.type.equals(kind.arrow) and not pa.types.is_nested(column.type) and not pa.types.is_time(column.type):
+        return kind, column
+    chunks: list[pa.Array] = []
+    row = 0
+    for chunk in column.chunks:
+        chunks += _exact_chunks(chunk, kind.arrow, row)
+        row += len(chunk)
+    return kind, pa.chunked_array(chunks, type=kind.arrow)
+
+
+def _exact_chunks(array: pa.Array, wanted: pa.DataType, row: int) -> list[pa.Array]:
+    try:
+        return [_exact(array, wanted)]
+    except (pa.ArrowInvalid, pa.ArrowCapacityError, OverflowError) as error:
+        if len(array) <= 1:
+            raise RefusedValueError(row, _shown(array), str(error)) from error
+    half = len(array) // 2
+    return [*_exact_chunks(array[:half], wanted, row), *_exact_chunks(array[half:], wanted, row + half)]
+
+
+def _shown(array: pa.Array) -> object:
+    """Return the one value of an array as Python has it; as text where Python has none."""
+    try:
+        return array[0].as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
+        return array[0]
+
+
+def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Bring an array into a type, structs field by field in order; names of fields do not matter.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not fit.
+    """
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _exact_extension(array, wanted)
+    if pa.types.is_dictionary(kind):
+        return _exact_dictionary(array, wanted)
+    if pa.types.is_run_end_encoded(kind):
+        return _exact_runs(array, wanted)
+    if pa.types.is_struct(wanted):
+        # Flattened fields are NULL where their row is: what is hidden there is no value.
+        fields = [_exact(field, wanted.field(index).type) for index, field in enumerate(array.flatten())]
+        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_map(wanted):
+        return _exact_map(array, wanted)
+    if pa.types.is_list(wanted):
+        elements = _exact(pc.list_flatten(array), wanted.value_type)
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+        return pa.ListArray.from_arrays(_offsets(lengths), elements, type=wanted, mask=array.is_null())
+    if pa.types.is_time(wanted):
+        _check_clocks(array)
+    return array.cast(wanted)
+
+
+def _exact_dictionary(array: pa.DictionaryArray, wanted: pa.DataType) -> pa.Array:
+    try:
+        decoded = array.dictionary_decode()
+    except pa.ArrowNotImplementedError:
+        # Arrow does not pick views, as categories of Polars are: these are made texts before.
+        return _exact(array.dictionary, wanted).take(array.indices)
+    return _exact(decoded, wanted)
+
+
+def _exact_runs(array: pa.RunEndEncodedArray, wanted: pa.DataType) -> pa.Array:
+    rows = np.arange(array.offset, array.offset + len(array))
+    runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+    first, behind = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
+    return _exact(array.values[first:behind], wanted).take(pa.array(runs - first))
+
+
+def _exact_extension(array: pa.ExtensionArray, wanted: pa.DataType) -> pa.Array:
+    if array.type.extension_name == "arrow.uuid":
+        return uuid_texts(array.storage)
+    if array.type.extension_name == "arrow.bool8":
+        return pc.not_equal(array.storage, 0)
+    return _exact(array.storage, wanted)
+
+
+def _exact_map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
+    offsets = array.offsets.to_numpy()
+    entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
+    keys, items = _exact(array.keys[entries], wanted.key_type), _exact(array.items[entries], wanted.item_type)
+    places = pa.array(offsets - entries.start, pa.int32())
+    return pa.MapArray.from_arrays(places, keys, items, type=wanted, mask=array.is_null())
+
+
+def _offsets(lengths: np.ndarray) -> pa.Array:
+    """Return the offsets of lists that follow each other.
+
+    Raises:
+        pyarrow.ArrowInvalid: there are more elements than 32-bit offsets count.
+    """
+    return pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))).cast(pa.int32())
+
+
+def _check_clocks(array: pa.Array) -> None:
+    """Refuse a time of day that no clock shows: Arrow's times are numbers, whatever these are."""
+    unit = array.type.unit
+    ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
+    bounds = pc.min_max(ticks)
+    day = _DAY * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    if bounds["min"].is_valid and not 0 <= bounds["min"].as_py() <= bounds["max"].as_py() < day:
+        msg = "no clock shows that time"
+        raise pa.ArrowInvalid(msg)
+
+
+def _check_names(kind: pa.DataType) -> None:
+    """Refuse rows that have two fields of one name, at any depth."""
+    names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        msg = f"its rows have two fields named '{repeated}' (names are compared without case)"
+        raise TypeError(msg)
+    for index in range(kind.num_fields):
+        _check_names(kind.field(index).type)
