@@ -100,8 +100,8 @@ class MemoryConnector(Connector):
 
     def _commit(self, transaction: MemoryTransaction) -> ConnectorTableVersion | None:
         for name, (handle, rows) in transaction.appended.items():
-            current = self._tables.get(name)
-            if current is not None and current.current != transaction.read.get(name):
+            table = self._tables.get(name)
+            if table is not None and table.current != transaction.read.get(name):
                 self.append(transaction, handle, rows)
         for name, version in transaction.read.items():
             current = self._tables[name].current if name in self._tables else 0
@@ -123,9 +123,9 @@ class MemoryConnector(Connector):
             self._splits.sweep(set(self._transactions))
         if len(changed) != 1:
             return None
-        ((name, table),) = changed.items()
+        ((name, new),) = changed.items()
         made_from = transaction.read.get(name)
-        return ConnectorTableVersion(table.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
+        return ConnectorTableVersion(new.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""

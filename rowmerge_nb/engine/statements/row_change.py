@@ -122,9 +122,9 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
         symbols = returned_references(analysis.returning)
         pairs = zip(analysis.returning.new, analysis.returning.current, strict=True)
         read = {index for index, fields in enumerate(pairs) if symbols & {field.symbol for field in fields}}
-    assigned = [set(clause.assigned) for clause in analysis.clauses if clause.operation is Operation.UPDATE]
+    assigned: list[set[int]] = [set(clause.assigned) for clause in analysis.clauses if clause.operation is Operation.UPDATE]
     if run.options.era is not Era.CURRENT and assigned:
-        read |= set.union(*assigned) - set.intersection(*assigned)
+        read |= assigned[0].union(*assigned) - assigned[0].intersection(*assigned)
     return frozenset(columns[index].name for index in read)
 
 

@@ -394,10 +394,10 @@ class StatementRun:
         if version is not None and version.made_from is not None and version.made_from != self.version_before:
             self.overtaken, self.version_before = True, version.made_from
 
-    def rows_before(self) -> int | None:
-        """Return how many rows the target had before the commit, or None if that is not known."""
+    def rows_before(self, read: int | None) -> int | None:
+        """Return how many rows the target had before the commit, or None if that is not known; ``read`` when it was read."""
         if not self.overtaken:
-            return self.analysis.target.row_count
+            return read
         with suppress(Exception):
             return self.row_count(self.version_before)
         return None

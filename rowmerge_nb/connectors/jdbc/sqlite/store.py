@@ -112,11 +112,20 @@ class SqliteStore(Store):
         try:
             session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
             session.execute("PRAGMA foreign_keys = ON", "Opening it")
-            session.query("SELECT name FROM sqlite_schema LIMIT 1", "Opening it")
+            # Triggers, views and defaults of the file call no function that reaches out of the database.
+            session.execute("PRAGMA trusted_schema = OFF", "Opening it")
+            self._refuse_shadows(session)
         except BaseException:
             session.close()
             raise
         return session
+
+    def _refuse_shadows(self, session: Session) -> None:
+        """Refuse a file with a table that SQLite takes for one of its own, by which this connector asks for tables and columns."""
+        rows = session.query("SELECT name FROM main.sqlite_schema WHERE name LIKE 'pragma\\_%' ESCAPE '\\' LIMIT 1", "Opening it")
+        if rows:
+            msg = f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...")
 
     def read_only(self) -> ConnectorError:
         """Give the error of a file that may not be written."""
