@@ -57,6 +57,8 @@ def postgresql_session(postgresql: str) -> Iterator[Session]:
     from rowmerge_nb import PostgresConnector
 
     session = PostgresConnector(postgresql).store.connect(writing=True)
+    # As other programs' sessions have it.
+    session.execute('SET search_path TO "$user", public')
     yield session
     session.close()
 

@@ -32,6 +32,7 @@ __all__ = [
     "passed_for",
     "plan_returning",
     "returned_on_pages",
+    "returned_references",
     "returned_symbols",
     "which_rows",
 ]
@@ -85,7 +86,7 @@ def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: S
     """Give the joined columns that RETURNING reads, so that they go along with the merge row; without those that do so anyway."""
     if returning is None:
         return ()
-    read = _read(returning)
+    read = returned_references(returning)
     # The old value of a deleted row is the joined column of the same place: the target's columns come first.
     for index, field in enumerate(returning.current):
         if field.symbol in read:
@@ -182,13 +183,14 @@ def _row(returning: Returning) -> tuple[Apply, str]:
     return Apply(by_position(value.type for value in values), "row", values), text
 
 
-def _read(returning: Returning) -> frozenset[str]:
+def returned_references(returning: Returning) -> frozenset[str]:
+    """Return the symbols that the expressions of RETURNING read."""
     return frozenset(symbol for column in returning.columns for symbol in column.expression.references)
 
 
 def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> Iterator[Assignment]:
     """Compute those of the symbols about the change that are read."""
-    read = _read(returning)
+    read = returned_references(returning)
 
     def is_one_of(*operations: Operation) -> Typed:
         numbers = (Constant(TINYINT, str(int(operation))) for operation in operations)

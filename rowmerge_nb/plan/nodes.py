@@ -98,6 +98,7 @@ class TableScan(PlanNode):
         row_id: the symbol of the row id, if it is read.
         alias: the name that the table goes by in the statement, if it has one of its own.
         constraint: what the statement wants of single columns; the connector may leave out rows that lie outside of it.
+        carried: names of data columns that no expression reads.
     """
 
     meaning: ClassVar[str] = "Reads the table, part by part (its splits); a merge target also gives the row id of every row."
@@ -106,6 +107,7 @@ class TableScan(PlanNode):
     row_id: Symbol | None = None
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
+    carried: frozenset[str] = frozenset()
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:

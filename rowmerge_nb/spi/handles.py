@@ -9,9 +9,10 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Collection
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -67,7 +68,8 @@ class ConnectorSession:
         query_id: unique per statement; whatever a task leaves behind is named by it, so that it can be found and removed.
         user: who runs the statement.
         time_zone: the session's zone, an IANA name.
-        properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks.
+        properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks. In the era of the
+            documents ``begin_merge`` gets ``updated_columns``: the names of all columns that UPDATE clauses assign.
         writer: where a sink is made: which of the statement's writers it is for, the same number for every attempt of a task, and
             another one for every other writer. None elsewhere.
         is_observation: what is read is only shown or compared; the statement does not depend on it. A connector that checks at commit
@@ -92,6 +94,8 @@ class ColumnHandle:
     Args:
         name: the column's name as it was written when the table was made.
         type: its SQL type; an Arrow type is accepted and translated. A row id may be of any type, usually a row.
+        carried: where a column is to be read: no expression of the statement reads it, and its values only go along with the row. A store that
+            does not check its values may give NULL for one that the type does not have. An UPDATE does not write the column.
 
     >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
     'row(bucket integer, position bigint)'
@@ -99,6 +103,13 @@ class ColumnHandle:
 
     name: str
     type: Type
+    carried: bool = field(default=False, compare=False, repr=False, kw_only=True)
+
+    def as_carried(self) -> Self:
+        """Return a copy that is only carried along."""
+        handle = copy(self)
+        object.__setattr__(handle, "carried", True)
+        return handle
 
     def __post_init__(self) -> None:
         if isinstance(self.type, pa.DataType):
@@ -125,6 +136,8 @@ class ConnectorTableVersion:
             zone), or one with a zone. What is finer than a microsecond is cut.
         pointer_type: what ``version`` is.
         version_type: the SQL type that it has in the statement; None of a version that the connector itself has given.
+        made_from: of a version that a commit has made, the one that it was put on top of. The statement may have read an older one, where others
+            have committed meanwhile and that is no conflict. None where the connector does not say.
 
     >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
     ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
@@ -133,6 +146,7 @@ class ConnectorTableVersion:
     version: int | str | dt.date
     pointer_type: PointerType = PointerType.TARGET_ID
     version_type: Type | None = None
+    made_from: ConnectorTableVersion | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         shown = f"'{self.version}'" if isinstance(self.version, str) else self.version

@@ -199,6 +199,15 @@ class ConnectorMetadata(ABC):
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
 
+    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float) -> bool:
+        """Wait at most some seconds until no statement before this one changes rows of a table; return whether the turn has come.
+
+        The engine calls it before it looks up the target of a MERGE, UPDATE or DELETE, again and again until the turn has come or half a minute is
+        over. The turn ends with commit or rollback. A store that fails the later one of two changes queues them here, so that a slow statement does
+        not lose every time against a fast one. Nothing depends on it but time. By default nothing is waited for. Trino has no such call.
+        """
+        return True
+
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
         """Give a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
         return None

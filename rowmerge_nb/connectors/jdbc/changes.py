@@ -17,7 +17,7 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
 
@@ -25,6 +25,8 @@ __all__ = ["Changes"]
 
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
+LOOKED_AT: Final = 10_000
+"""Of so many updated rows at most a report shows each, and values that it cannot show are named."""
 NAMED: Final = 5
 """So many triggers are named."""
 
@@ -61,6 +63,7 @@ class Changes:
             ConnectorError: a value was given for a column that the database computes.
         """
         written: list[Written] = []
+        notices: list[str] = []
         counted = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
         counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in counted}
         deletes = sum(rows for (operation, _), rows in counts.items() if operation == Operation.DELETE)
@@ -70,11 +73,14 @@ class Changes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
             written.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, Operation.DELETE, "deleted"))
         if updates:
+            if sum(updates.values()) <= LOOKED_AT:
+                notices += self._odd_values(updates)
             written += self._update(updates)
         if inserts:
             self._refuse_computed([c for c in self.handle.columns if c.generated and self._is_given(c)])
+            self.store.fill(self.session, self.handle, self.stage, Operation.INSERT)
             written.append(self._change(self._insert(Operation.INSERT), inserts, Operation.INSERT, "inserted"))
-        return ConnectorOutputMetadata(tuple(written), self._notices())
+        return ConnectorOutputMetadata(tuple(written), (*notices, *self._notices()))
 
     def _notices(self) -> tuple[str, ...]:
         """Tell of what may have made other rows of those that were written, or changed others."""
@@ -86,6 +92,39 @@ class Changes:
         what = f"{self.store.name} table '{self.handle.name}' has {plural(len(names), 'trigger or rule', 'triggers or rules')}"
         told = "What the database makes of the rows by them, and of others, is not in this report, which says what was written."
         return (f"{what}: {shown}{more}. {told} check=True, or --check, reads the rows back.",)
+
+    def _odd_values(self, updates: Mapping[int, int]) -> tuple[str, ...]:
+        """Name the columns that updated rows keep, and hold a value in that was read as NULL, since their type does not have it."""
+        names = list(dict.fromkeys(column.name for column in self._odd_columns(updates)))
+        if not names:
+            return ()
+        shown = ", ".join(f"'{name}'" for name in names[:NAMED]) + (" and others" if len(names) > NAMED else "")
+        rows, columns = (
+            f"Updated rows of {self.store.name} table '{self.handle.name}'",
+            "column" if len(names) == 1 else "columns",
+        )
+        kept = "that the declared type does not have. They stay as they are. Reports show NULL in their place."
+        return (f"{rows} hold values in {columns} {shown} {kept}",)
+
+    def _odd_columns(self, updates: Mapping[int, int]) -> Iterator[Column]:
+        """Yield columns that an updated row keeps, and that hold a value in it which was read as NULL."""
+        if not self.whole_rows:
+            return
+        for case in updates:
+            kept = [c for c in self.handle.columns if c.name not in self._written(case) and not c.added]
+            rows = f"s.o = {int(Operation.UPDATE)}" + (f" AND s.n = {case}" if case != NO_CASE else "")
+            for column in self._with_nulls(kept, rows):
+                held = f"{rows} AND {self._staged(column)} IS NULL AND t.{quoted(column.name)} IS NOT NULL"
+                if self._any(f"{self.stage} AS s, {self._target} AS t", f"{held} AND {self._same_row}"):
+                    yield column
+
+    def _with_nulls(self, columns: Sequence[Column], rows: str) -> list[Column]:
+        """Return the columns that are NULL in any of some staged rows."""
+        if not columns:
+            return []
+        nulls = (f"max(CASE WHEN {self._staged(c)} IS NULL THEN 1 ELSE 0 END) AS n{i}" for i, c in enumerate(columns))
+        (row,) = self.session.query(f"SELECT {', '.join(nulls)} FROM {self.stage} AS s WHERE {rows}")
+        return [column for column, value in zip(columns, row.values(), strict=True) if value]
 
     @property
     def _target(self) -> str:
@@ -134,7 +173,7 @@ class Changes:
                 )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-            written = self._reinsert(sum(updates.values()), error)
+            written = self._reinsert(updates, error)
         self.session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
         return written
 
@@ -145,7 +184,9 @@ class Changes:
             for index, column in enumerate(self.handle.columns)
             if column.name in written
         )
-        conditions = [*self.store.row_id_conditions(self.handle), "s.o = 3", *([f"s.n = {case}"] if case != NO_CASE else [])]
+        equals = self.store.equals
+        own = [f"s.o {equals} {int(Operation.UPDATE)}", *([f"s.n {equals} {case}"] if case != NO_CASE else [])]
+        conditions = [*self.store.row_id_conditions(self.handle), *own]
         return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
 
     def _written(self, case: int) -> set[str]:
@@ -154,7 +195,17 @@ class Changes:
             return set(self.updated[case])
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
 
-    def _reinsert(self, rows: int, error: ExecutionError) -> list[Written]:
+    def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
+        rows = sum(updates.values())
+        odd = next(self._odd_columns(updates), None)
+        if odd is not None:
+            msg = (
+                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
+                f"taken out and put in again; column '{odd.name}' holds a value in one of them that its type does not have"
+            )
+            raise ConnectorError(
+                msg, code="NOT_SUPPORTED", hint="Correct the value, or move the values in two statements."
+            ) from error
         for follower in self.store.followers(self.session, self.handle):
             if follower.column is None or any(self._is_changed(c) for c in self.handle.columns if c.name == follower.column):
                 msg = (
@@ -162,6 +213,7 @@ class Changes:
                     f"taken out and put in again; {follower.what}"
                 )
                 raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
+        self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
         statements = self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)
         return [
             self._change(sql, rows, Operation.UPDATE, "updated" if number else "taken out")
@@ -177,9 +229,9 @@ class Changes:
             if not column.generated and (self.filled is None or column.name in self.filled)
         ]
         names = ", ".join(quoted(column.name) for _, column in columns)
-        values = ", ".join(_inserted(index, column) for index, column in columns)
+        values = ", ".join(self.store.inserted(column, f"s.c{index}{column.cast}") for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
-        return f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
+        return f"INSERT {self.handle.refusing}INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o {self.store.equals} {int(operation)}"
 
     def _refuse_computed(self, assigned: Sequence[Column]) -> None:
         if assigned:
@@ -205,8 +257,3 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> Con
     """Give the error of an assignment to a column that the database computes."""
     msg = f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned"
     return ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave it out.")
-
-
-def _inserted(index: int, column: Column) -> str:
-    value = f"s.c{index}{column.cast}"
-    return f"COALESCE({value}, {column.default})" if column.default else value

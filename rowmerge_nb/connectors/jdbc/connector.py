@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
-from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
+from rowmerge_nb.connectors.jdbc.changes import NO_CASE, Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import (
     Column,
     JdbcInsertTableHandle,
@@ -320,7 +320,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.release()
         writer = self._transaction.writer()
         self._check_unbound(writer, handle, "truncated")
-        writer.execute(f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
+        self._store.changed(writer, f"{self._store.truncating} {self._store.table(handle)}", f"Truncating table '{handle.name}'")
 
     def _check_unbound(self, writer: Session, handle: JdbcTableHandle, done: str) -> None:
         """Refuse what would take rows of other tables along, of which nobody would hear."""
@@ -447,9 +447,13 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Begin a MERGE: make a stage."""
         handle = self._own_rows(table_handle, "changed")
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
-        updated = None
+        updated: dict[int, tuple[str, ...]] | None = None
         if updated_columns is not None:
             updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}
+        elif "updated_columns" in session.properties:
+            # In the era of the documents rows do not say which clause they are of.
+            updated = {NO_CASE: tuple(session.properties["updated_columns"])}
+        if updated is not None:
             for name in {name for names in updated.values() for name in names}:
                 column = handle.column(name)
                 if column.generated or column.always:

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-__all__ = ["redacted", "shown"]
+from rowmerge_nb.conninfo import parameters
 
-_PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")
+__all__ = ["redacted", "shown", "startup_options"]
+
 _SHOWN: Final = ("host", "hostaddr", "port", "dbname")
 _SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
 
 
-def parameters(dsn: str) -> dict[str, str]:
-    r"""Take a connection string apart, be it a URI or pairs; what cannot be read is left out.
+def startup_options(dsn: str) -> str:
+    """Return the options that a session begins with, of the connection string or of ``PGOPTIONS``.
 
-    >>> parameters("postgresql://ann:s%20t@db:5433/shop?sslmode=require")["password"]
-    's t'
-    >>> parameters(r"host=db password='it\'s'")["password"]
-    "it's"
+    >>> startup_options("host=db options='-c geqo=off'")
+    '-c geqo=off'
     """
-    if "://" in dsn:
-        try:
-            parts = urlsplit(dsn)
-            found = {"host": parts.hostname, "user": parts.username, "password": parts.password, "dbname": parts.path.strip("/")}
-            port = parts.port
-        except ValueError:
-            return {}
-        given = {key: unquote(value) for key, value in found.items() if value}
-        return {**given, **({"port": str(port)} if port else {}), **dict(parse_qsl(parts.query))}
-    unescaped = (
-        (key, re.sub(r"\\(.)", r"\1", value[1:-1] if value.startswith("'") else value)) for key, value in _PAIR.findall(dsn)
-    )
-    return dict(unescaped)
+    return parameters(dsn).get("options", os.environ.get("PGOPTIONS", ""))
 
 
 def shown(dsn: str) -> str:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store
+from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
 from rowmerge_nb.connectors.jdbc.updatable import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
+    from rowmerge_nb.connectors.jdbc.handles import Column
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorSplit, ConnectorTableHandle
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
     from rowmerge_nb.spi.page import Page
 
 __all__ = ["JdbcPageSource", "JdbcPageSourceProvider"]
+
+SHOWN: Final = 200
+"""At most this many characters of a value are shown."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class JdbcPageSource(ConnectorPageSource):
             if isinstance(column, RowIdColumn):
                 parts.append(("the primary key", self._store.row_id_readings(self._handle)))
             elif not self._handle.column(column.name).added:
-                parts.append((column.name, [self._store.reading(self._handle.column(column.name), key=False)]))
+                reading = self._store.reading(self._handle.column(column.name), key=False)
+                parts.append((column.name, [reading.without_misfits() if column.carried else reading]))
         return parts
 
     def _read(self) -> Generator[Page, None, None]:
@@ -115,38 +121,89 @@ class JdbcPageSource(ConnectorPageSource):
             if known.added:
                 arrays.append(pa.nulls(batch.num_rows, known.type.arrow))
                 continue
-            try:
-                arrays.append(self._store.converted(known, batch.column(first)))
-            except pa.ArrowInvalid as error:
-                msg = (
-                    f"Column '{known.name}' of {self._store.name} table '{self._handle.name}' is declared {known.declared} "
-                    f"and holds what is no {known.type}: {error}"
-                )
-                raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the value, or declare the column otherwise.") from None
+            arrays.append(self._converted(known, _plain(batch.column(first)), carried=column.carried))
             first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
+
+    def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
+        """Bring values into the column's Arrow type; of a column that is only carried along, misfits become NULL.
+
+        Raises:
+            ConnectorError: JDBC_ERROR for a value that the column's type does not have.
+        """
+
+        def convert(values: pa.Array) -> pa.Array:
+            # A text may have bytes that are no UTF-8.
+            values.validate(full=True)
+            return self._store.converted(column, values)
+
+        try:
+            return convert(array)
+        except pa.ArrowInvalid:
+            misfits = _misfits(convert, array)
+        if not carried or not misfits:
+            value = array[misfits[0]] if misfits else pa.scalar("what cannot be read")
+            raise self._misfit_error(column.name, *self._misfit_text(column, value))
+        odd = np.zeros(len(array), bool)
+        odd[misfits] = True
+        return convert(pc.if_else(pa.array(odd), pa.scalar(None, array.type), array))
+
+    def _misfit_text(self, column: Column, scalar: pa.Scalar) -> tuple[str, str]:
+        """Return a value that cannot be read as it is shown, and where its row is."""
+        if not pa.types.is_string(scalar.type):
+            return str(scalar), ""
+        value = scalar.as_buffer().to_pybytes()
+        session = self._store.connect()
+        try:
+            self._store.begin_reading(session, self._split)
+            address = self._store.address_of_text(session, self._handle, column, value)
+        finally:
+            session.close()
+        try:
+            return f"{value.decode()[:SHOWN]!r} (text)", address
+        except UnicodeDecodeError:
+            return f"the bytes {value[:SHOWN].hex(' ')} (text that is no UTF-8)", address
+
+    def _misfit_error(self, name: str, value: str, address: str) -> ConnectorError:
+        """Build the error of a value that its column's type does not have."""
+        declared = next((column for column in self._handle.columns if column.name == name), None)
+        kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"
+        msg = (
+            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
+            f"which is no {declared.type if declared is not None else 'usable value'}{address}"
+        )
+        hint = "Correct the value, or declare the column otherwise. Statements that do not name the column work."
+        return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
 
     def _refuse(
         self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]
     ) -> None:
         """Say which value of which column its declared type does not have."""
         names = [name for name, group in parts for _ in group]
-        name, misfit = names[which], readings[which].misfit
-        declared = next((column for column in self._handle.columns if column.name == name), None)
-        shown = self._store.shown_value(readings[which])
+        misfit, shown = readings[which].misfit, self._store.shown_value(readings[which])
+        address = self._store.address(self._handle)
         where = " AND ".join([*conditions, f"({misfit})"])
         with_session = self._store.connect()
         try:
             self._store.begin_reading(with_session, self._split)
-            value = with_session.value(f"SELECT {shown} AS v FROM {source} WHERE {where} LIMIT 1")
+            (row,) = with_session.query(f"SELECT {shown} AS v, {address or literal('')} AS a FROM {source} WHERE {where} LIMIT 1")
         finally:
             with_session.close()
-        kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"
-        msg = (
-            f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
-            f"which is no {declared.type if declared is not None else 'usable value'}"
-        )
-        raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the value, or declare the column otherwise.")
+        raise self._misfit_error(names[which], row["v"], f", in the row with {row['a']}" if address else "")
+
+
+def _misfits(convert: Callable[[pa.Array], pa.Array], array: pa.Array) -> list[int]:
+    """Return the places of values that cannot be converted; the whole cannot be."""
+    if len(array) == 1:
+        return [0]
+    half = len(array) // 2
+    places: list[int] = []
+    for start, part in ((0, array.slice(0, half)), (half, array.slice(half))):
+        try:
+            convert(part)
+        except pa.ArrowInvalid:
+            places += [start + place for place in _misfits(convert, part)]
+    return places
 
 
 def _plain(array: pa.Array) -> pa.Array:

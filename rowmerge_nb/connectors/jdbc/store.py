@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,12 @@ class Reading:
     misfit: str = ""
     column: str = ""
 
+    def without_misfits(self) -> Reading:
+        """Return the reading that gives NULL for misfits."""
+        if not self.misfit:
+            return self
+        return replace(self, select=f"CASE WHEN {self.misfit} THEN NULL ELSE {self.select} END", misfit="")
+
 
 @dataclass(frozen=True)
 class Follower:
@@ -98,6 +104,9 @@ class Store(ABC):
 
     stores_comments: bool
     """Whether tables and columns keep comments."""
+
+    equals = "="
+    """The operator that a statement which writes to a user's table compares by."""
 
     keeps_others_out: bool
     """Whether nobody else writes from the moment on when a transaction begins to write."""
@@ -188,6 +197,14 @@ class Store(ABC):
         """Write the expression that shows a misfit as a text."""
 
     @abstractmethod
+    def address(self, handle: JdbcTableHandle) -> str:
+        """Write the expression that says in words which row of a table it is; ``""`` where rows have no address."""
+
+    def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
+        """Return in words which row of a table has a text, from its bytes; by default that is not known."""
+        return ""
+
+    @abstractmethod
     def stage_writer(self, stage: Stage) -> StageWriter:
         """Make what stages the rows of one attempt."""
 
@@ -226,6 +243,13 @@ class Store(ABC):
     @abstractmethod
     def changed(self, session: Session, sql: str, doing: str) -> int:
         """Run a statement and give how many rows it touched."""
+
+    def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
+        """Put the defaults that stand in for NULL into the rows staged with an operation, where `inserted` does not; by default it does."""
+
+    def inserted(self, column: Column, value: str) -> str:
+        """Write what is inserted for a staged value: the column's default where that stands in for NULL."""
+        return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
         """Write a table's name."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["apply_changes", "encode", "positions_of"]
+__all__ = ["appended_rows", "apply_changes", "encode", "positions_of"]
 
 FRAGMENT_BYTES = 32 * 1024 * 1024
 
@@ -96,6 +96,16 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
         result = result.filter(pa.array(keep))
     new = [_like(data, table) for table in parts["insert"]]
     return pa.concat_tables([result, *new]).combine_chunks()
+
+
+def appended_rows(columns: pa.Schema, fragments: Collection[bytes]) -> pa.Table:
+    """Return the new rows of fragments that hold nothing else.
+
+    Args:
+        columns: the table's columns.
+        fragments: what the sinks of an INSERT returned.
+    """
+    return apply_changes(columns.empty_table(), fragments)
 
 
 def _with_kept(data: pa.Table, values: pa.Table) -> pa.Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,8 +24,9 @@ from rowmerge_nb.connectors.memory.handles import (
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
-from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTransaction
+from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTransaction, replaced_error
 from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
@@ -72,48 +74,66 @@ class MemoryConnector(Connector):
         self._numbers = itertools.count(1)
         self._versions = itertools.count(1)
         self._splits = SplitStore()
+        self.turns = Turns()
 
     # -- contract -------------------------------------------------------------------------------------------------
 
     def begin_transaction(self) -> MemoryTransactionHandle:
         """Begin a transaction."""
         handle = MemoryTransactionHandle(next(self._numbers))
-        self._transactions[handle.number] = MemoryTransaction()
+        self._transactions[handle.number] = MemoryTransaction(handle.number)
         return handle
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make the transaction's tables visible, all of them or none; give the version of the one that has changed.
 
         Raises:
-            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read. Rows that were only appended
+                go behind what others have made of the table; CONSTRAINT_VIOLATION if they repeat a key of it.
         """
-        with self._lock:
-            transaction = self._transactions.pop(transaction_number(transaction_handle))
-            for name, version in transaction.read.items():
-                current = self._tables[name].current if name in self._tables else 0
-                if name in transaction.tables and current != version:
-                    msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
-                    raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
-            changed = {name: table.kept(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
-            others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
-            # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
-            self._tables, self._views, self._schemas = (
-                {**others, **changed},
-                self.views_of(transaction),
-                self.schemas_of(transaction),
-            )
-            with suppress(OSError):
-                for name in transaction.tables:
-                    versions = set(changed[name].versions) if name in changed else set()
-                    self._splits.forget(name, versions, set(self._transactions))
-                self._splits.sweep(set(self._transactions))
-            return ConnectorTableVersion(next(iter(changed.values())).current) if len(changed) == 1 else None
+        number = transaction_number(transaction_handle)
+        try:
+            with self._lock:
+                return self._commit(self._transactions.pop(number))
+        finally:
+            self.turns.leave(number)
+
+    def _commit(self, transaction: MemoryTransaction) -> ConnectorTableVersion | None:
+        for name, (handle, rows) in transaction.appended.items():
+            table = self._tables.get(name)
+            if table is not None and table.current != transaction.read.get(name):
+                self.append(transaction, handle, rows)
+        for name, version in transaction.read.items():
+            current = self._tables[name].current if name in self._tables else 0
+            if name in transaction.tables and current != version:
+                msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
+                raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
+        changed = {name: table.kept(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
+        others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
+        # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
+        self._tables, self._views, self._schemas = (
+            {**others, **changed},
+            self.views_of(transaction),
+            self.schemas_of(transaction),
+        )
+        with suppress(OSError):
+            for name in transaction.tables:
+                versions = set(changed[name].versions) if name in changed else set()
+                self._splits.forget(name, versions, set(self._transactions))
+            self._splits.sweep(set(self._transactions))
+        if len(changed) != 1:
+            return None
+        ((name, new),) = changed.items()
+        made_from = transaction.read.get(name)
+        return ConnectorTableVersion(new.current, made_from=ConnectorTableVersion(made_from) if made_from else None)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
+        number = transaction_number(transaction_handle)
         with self._lock:
-            self._transactions.pop(transaction_number(transaction_handle), None)
+            self._transactions.pop(number, None)
             self._splits.sweep(set(self._transactions))
+        self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
         """Give the metadata of a transaction."""
@@ -161,7 +181,7 @@ class MemoryConnector(Connector):
                 msg = f"View already exists: '{checked.name}'"
                 raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
             self._schemas.add(checked.name.schema)
-            self._tables[checked.name] = MemoryTable(checked, {version: data.combine_chunks()}).kept(self.keep_versions)
+            self._tables[checked.name] = MemoryTable.of(checked, version, data.combine_chunks()).kept(self.keep_versions)
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
 
@@ -206,6 +226,28 @@ class MemoryConnector(Connector):
         """Give a table as a transaction sees it."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+
+    def append(self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table) -> None:
+        """Put rows behind those that a table has now, whatever it was when the statement looked it up.
+
+        Args:
+            transaction: what appends; its next state of the table becomes the present one with the rows.
+            handle: the table as the statement knows it, for which the rows were made.
+            rows: the rows.
+
+        Raises:
+            ExecutionError: CONSTRAINT_VIOLATION if they repeat a key.
+            ConnectorError: TRANSACTION_CONFLICT if the table was dropped, replaced or altered.
+        """
+        with self._lock:
+            table = self._tables.get(handle.name)
+            if table is None or not table.takes(handle.metadata, handle.version):
+                raise replaced_error(handle.name)
+            all_rows = pa.concat_tables([table.versions[table.current], rows]).combine_chunks()
+            check_content(table.metadata, all_rows)
+            transaction.read[handle.name] = table.current
+            transaction.tables[handle.name] = replace(table, versions={**table.versions, self.next_version(): all_rows})
+            transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
         """Tell whether there is a table of this name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.altering import altered, refuse_placing
-from rowmerge_nb.connectors.memory.changes import apply_changes
+from rowmerge_nb.connectors.memory.changes import appended_rows, apply_changes
 from rowmerge_nb.connectors.memory.handles import (
     MemoryInsertTableHandle,
     MemoryMergeTableHandle,
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
-from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
+from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
+from rowmerge_nb.connectors.memory.turns import APPEND_SECONDS
 
 __all__ = ["MemoryMetadata"]
 
@@ -64,6 +65,10 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.read.setdefault(name, table.current)
         self._transaction.pinned[name, table.current] = table.versions[table.current]
         return MemoryTableHandle(name, table.current, table.metadata)
+
+    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float) -> bool:
+        """Wait for the statements before this one that change the same table."""
+        return self._connector.turns.wait(name, self._transaction.number, seconds, alone=True)
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
@@ -133,13 +138,14 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Make an empty table, visible with the commit."""
         checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
-        self._transaction.tables[checked.name] = MemoryTable(
-            checked, {self._connector.next_version(): schema_of(checked.columns).empty_table()}
-        )
+        rows = schema_of(checked.columns).empty_table()
+        self._transaction.tables[checked.name] = MemoryTable.of(checked, self._connector.next_version(), rows)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table with the commit."""
-        self._transaction.tables[table_handle_of(table_handle).name] = None
+        name = table_handle_of(table_handle).name
+        self._transaction.appended.pop(name, None)
+        self._transaction.tables[name] = None
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Make an empty version of a table."""
@@ -164,9 +170,10 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             self._replace(handle, rows, metadata=metadata)
             return
         check_content(metadata, changed)
+        self._transaction.appended.pop(handle.name, None)
         self._transaction.tables[handle.name] = None
         self._transaction.read.setdefault(metadata.name, 0)
-        self._transaction.tables[metadata.name] = MemoryTable(metadata, {self._connector.next_version(): changed})
+        self._transaction.tables[metadata.name] = MemoryTable.of(metadata, self._connector.next_version(), changed)
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Tell whether there is a schema of this name."""
@@ -219,8 +226,17 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Append the rows of the fragments."""
-        insert_handle = own(insert_handle, MemoryInsertTableHandle)
-        return self._apply(insert_handle.table_handle, fragments)
+        handle = own(insert_handle, MemoryInsertTableHandle).table_handle
+        transaction, name = self._transaction, handle.name
+        if name in transaction.tables and name not in transaction.appended:
+            # The transaction has made the table, or changed its rows.
+            return self._apply(handle, fragments)
+        self._connector.turns.wait(name, transaction.number, APPEND_SECONDS, alone=False)
+        earlier = [transaction.appended[name][1]] if name in transaction.appended else []
+        self._connector.append(
+            transaction, handle, pa.concat_tables([*earlier, appended_rows(schema_of(handle.metadata.columns), fragments)])
+        )
+        return ConnectorOutputMetadata()
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
         """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
@@ -285,12 +301,12 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Make the next version of a table: other data, or that of the handle's version with changes; with another definition, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
-            msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
-            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+            raise replaced_error(handle.name)
         defined = metadata or table.metadata
         if [(c.name, c.type) for c in defined.columns] != [(c.name, c.type) for c in table.metadata.columns]:
             table = table.with_columns(defined.columns)
         changed = apply_changes(table.rows_of(handle.version), fragments) if data is None else data
         check_content(defined, changed)
         versions = {**table.versions, self._connector.next_version(): changed}
+        self._transaction.appended.pop(handle.name, None)
         self._transaction.tables[handle.name] = replace(table, metadata=defined, versions=versions)

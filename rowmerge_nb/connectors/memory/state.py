@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -14,7 +14,10 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 
-__all__ = ["KEEPING", "MemoryTable", "MemoryTransaction"]
+if TYPE_CHECKING:
+    from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
+
+__all__ = ["KEEPING", "MemoryTable", "MemoryTransaction", "replaced_error"]
 
 
 @dataclass
@@ -26,12 +29,26 @@ class MemoryTable:
         versions: its rows by version.
         committed: since when each version is there; one that is not committed has no time.
         former: the columns of versions that have other ones than the table has now.
+        first: the number of the first version. A table that is dropped and made again has another one.
     """
 
     metadata: ConnectorTableMetadata
     versions: dict[int, pa.Table]
     committed: dict[int, dt.datetime] = field(default_factory=dict)
     former: dict[int, tuple[ColumnMetadata, ...]] = field(default_factory=dict)
+    first: int = 0
+
+    @classmethod
+    def of(cls, metadata: ConnectorTableMetadata, version: int, rows: pa.Table) -> MemoryTable:
+        """Build a table with one version."""
+        return cls(metadata, {version: rows}, first=version)
+
+    def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:
+        """Return whether rows can be appended that were made for a version of this table with a certain definition.
+
+        Comments and defaults may have changed since: they say nothing of rows that are complete.
+        """
+        return version >= self.first and _shape(metadata) == _shape(self.metadata)
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:
         """Give the definition of a version: with the columns that it has. One of other columns has no constraints: it is only read."""
@@ -74,7 +91,7 @@ class MemoryTable:
             last = max(committed.values(), default=now - dt.timedelta(days=1))
             committed[self.current] = max(now, last + dt.timedelta(microseconds=1))
         former = {version: columns for version, columns in self.former.items() if version in versions}
-        return MemoryTable(self.metadata, versions, committed, former)
+        return MemoryTable(self.metadata, versions, committed, former, self.first)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
         """Find a version that is kept.
@@ -104,6 +121,18 @@ class MemoryTable:
         return f"Version {version} of table '{self.metadata.name}' is not kept; there are {sorted(self.versions)}"
 
 
+def replaced_error(name: SchemaTableName) -> ConnectorError:
+    """Build the error of a table that is another one by now."""
+    msg = f"Table '{name}' was dropped, replaced or altered while the statement ran"
+    return ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+
+
+def _shape(metadata: ConnectorTableMetadata) -> tuple[object, ...]:
+    """Return what rows of a table must fit."""
+    columns = tuple((column.name, column.type, column.nullable) for column in metadata.columns)
+    return columns, dict(metadata.properties), metadata.check_constraints
+
+
 KEEPING: Final = "MemoryConnector(keep_versions=...) says how many are kept."
 
 
@@ -112,10 +141,16 @@ class MemoryTransaction:
     """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one.
 
     Views likewise; of schemas whether they are there.
+
+    Args:
+        number: the number of the transaction.
+        appended: the rows that it appends to tables that it changes in no other way; they fit every state of the table.
     """
 
+    number: int = 0
     read: dict[SchemaTableName, int] = field(default_factory=dict)
     pinned: dict[tuple[SchemaTableName, int], pa.Table] = field(default_factory=dict)
     tables: dict[SchemaTableName, MemoryTable | None] = field(default_factory=dict)
     views: dict[SchemaTableName, ConnectorViewDefinition | None] = field(default_factory=dict)
     schemas: dict[str, bool] = field(default_factory=dict)
+    appended: dict[SchemaTableName, tuple[MemoryTableHandle, pa.Table]] = field(default_factory=dict)

@@ -220,6 +220,19 @@ class StatementTables:
         view = self.view(parts)
         return None if view is None else view.definition.columns
 
+    def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
+        """Wait until no statement before this one changes rows of a table; see `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`.
+
+        A name that no catalog has waits for nothing: the analyzer reports it.
+        """
+        names = tuple(part.lower() for part in parts)
+        catalog, schema, table = (*self._default[: 3 - len(names)], *names)
+        if catalog not in self._connectors or catalog == SYSTEM:
+            return True
+        catalog, schema, table = self._copies.get((catalog, schema, table), (catalog, schema, table))
+        metadata, session = self._transaction.metadata(catalog), self._transaction.session
+        return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
+
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Give the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
 

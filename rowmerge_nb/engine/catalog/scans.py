@@ -21,6 +21,7 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, error_text
+from rowmerge_nb.plan.carried import unread_columns
 from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -85,13 +86,20 @@ class Scans:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str]) -> None:
-        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
+    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()) -> None:
+        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's.
+
+        Args:
+            bindings: the tables of the statement.
+            views: the names of the views.
+            texts: all texts that Spark is given, which say what columns are read; none if that is not to be looked at.
+        """
         for binding in bindings:
             if binding.view in views and binding.view not in self._views:
                 columns = binding.readable
                 names = [f"c{index}" for index in range(len(columns))]
-                rows = self._rows(binding, self.own_columns(binding, columns), names)
+                carried = unread_columns(texts, binding.view, [column.name for column in columns])
+                rows = self._rows(binding, self.own_columns(binding, columns, carried), names)
                 _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
@@ -157,7 +165,7 @@ class Scans:
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
         opened = self._transaction.opened(node.table.catalog)
-        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
+        columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
             "get_splits",
             lambda: _splits(opened, self._session, handle, node.constraint),
@@ -165,12 +173,15 @@ class Scans:
         )
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 
-    def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
-        """Give the connector's own handles for data columns."""
+    def own_columns(
+        self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
+    ) -> list[ColumnHandle]:
+        """Give the connector's own handles for data columns; ``carried`` are the names of those that no expression reads."""
         if binding.handle is None:
             return list(columns)
         own = {h.name: h for h in self._transaction.metadata(binding.catalog).get_column_handles(self._session, binding.handle)}
-        return [own.get(column.name, column) for column in columns]
+        found = [own.get(column.name, column) for column in columns]
+        return [column.as_carried() if column.name in carried else column for column in found]
 
     def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
         """Read columns of a table under symbols, for a view."""
@@ -196,7 +207,7 @@ class Scans:
         handle = node.table.handle
         if node.row_id is not None and self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
-        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
+        columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def page_scan(self, node: TableScan) -> ScanPass | None:

@@ -99,6 +99,15 @@ class Changes:
         """Give the last change of a table, or of any; None if there is none."""
         return next((change for change in reversed(self._made) if table in {None, change.table}), None)
 
+    def that_made(self, table: tuple[str, ...], version: ConnectorTableVersion | None) -> Change | None:
+        """Return the change that has made a version of a table, or None.
+
+        Where threads change one table side by side, the change that was noted last need not be the one that was committed last.
+        """
+        return next(
+            (change for change in self._made if change.table == table and version is not None and change.after == version), None
+        )
+
     def _took_back(self, undone: Change) -> None:
         """Forget the change that was taken back; the one before it, if nobody came between, has its rows in the new version now."""
 

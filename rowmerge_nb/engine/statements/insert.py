@@ -53,7 +53,7 @@ class InsertRun(StatementRun):
         """Give the trace as far as it is known."""
         done = state is StatementState.FINISHED
         returned = self.rows.num_rows if self.rows is not None and done else None
-        return replace(super().trace(state), rows_before=self.analysis.target.row_count, returned=returned)
+        return replace(super().trace(state), rows_before=self.rows_before(self.analysis.target.row_count), returned=returned)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which expression of the statement it is about, or which of its constants."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import read_views
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
@@ -59,7 +61,13 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     run.begin_step("begin_merge")
     session, metadata, handle = run.transaction.session, target_metadata(run, analysis), target_handle(analysis)
     run.transaction.log.handle = handle
-    more: dict[str, Any] = {"updated_columns": _updated_columns(run, analysis)} if run.options.era is Era.CURRENT else {}
+    updated = _updated_columns(run, analysis)
+    more: dict[str, Any] = {}
+    if run.options.era is Era.CURRENT:
+        more = {"updated_columns": updated}
+    else:
+        names = {column.name: None for columns in updated.values() for column in columns}
+        session = replace(session, properties={**session.properties, "updated_columns": tuple(names)})
     with run.timed("begin_merge"):
         given: Any = run.transaction.log.call(
             "begin_merge",
@@ -87,7 +95,7 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
     """Give the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)
-    run.transaction.scans.make_views(run.analysis.bindings, read_views(plan))
+    run.transaction.scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
     with room():
         return lower(plan, context)
 

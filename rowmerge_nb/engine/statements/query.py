@@ -14,6 +14,7 @@ from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
+from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import plan_query
 from rowmerge_nb.plan.rules import is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
@@ -62,6 +63,6 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping)
     run.lowering = context
     with interrupts_afterwards():
-        scans.make_views(run.analysis.bindings, read_views(plan))
+        scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
         rows = lower(plan, context)
     return run.collect(spark, rows, usual if is_small(plan) else usual * UNKNOWN_SIZE)

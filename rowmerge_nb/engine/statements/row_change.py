@@ -17,8 +17,11 @@ from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.carried import mark_carried
+from rowmerge_nb.plan.extended import returned_references
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
+from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
@@ -104,8 +107,25 @@ def plan_change(
     run.begin_step("plan")
     with run.timed("plan"), room():
         first = plan(facts)
-        run.plan = apply_rules(first, settings)
+        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
     return Planned(facts, first, settings)
+
+
+def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:
+    """Return the columns of the target that count as read though no expression below the writer reads them.
+
+    RETURNING may read new rows. In the era of the documents a connector knows the columns of all UPDATE clauses together: a column that not all
+    of them assign is written from what was read.
+    """
+    columns, read = analysis.target.columns, set[int]()
+    if analysis.returning is not None:
+        symbols = returned_references(analysis.returning)
+        pairs = zip(analysis.returning.new, analysis.returning.current, strict=True)
+        read = {index for index, fields in enumerate(pairs) if symbols & {field.symbol for field in fields}}
+    assigned: list[set[int]] = [set(clause.assigned) for clause in analysis.clauses if clause.operation is Operation.UPDATE]
+    if run.options.era is not Era.CURRENT and assigned:
+        read |= assigned[0].union(*assigned) - assigned[0].intersection(*assigned)
+    return frozenset(columns[index].name for index in read)
 
 
 def plan_of(run: StatementRun) -> Output:

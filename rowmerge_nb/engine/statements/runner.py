@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -52,15 +53,18 @@ from rowmerge_nb.sql.tree.statements import (
     Call,
     Commit,
     Deallocate,
+    Delete,
     DescribePrepared,
     Execute,
     Explain,
+    Merge,
     Prepare,
     Rollback,
     Span,
     StartTransaction,
     Statement,
     TableName,
+    Update,
     Use,
 )
 from rowmerge_nb.sql.typed.zones import in_session_zone
@@ -94,6 +98,12 @@ _CONTROLS: Final[Mapping[type[Statement], str]] = {
     Commit: "COMMIT",
     Rollback: "ROLLBACK",
 }
+
+
+_TURN_SECONDS: Final = 30.0
+"""A statement waits at most this long for statements before it that change the same table."""
+_LOOK_SECONDS: Final = 0.2
+"""How often a waiting statement looks whether it was cancelled."""
 
 
 _OF_THE_ENGINE: Final = (*_CONTROLS, Prepare, Deallocate, Use)
@@ -416,12 +426,12 @@ class StatementRunner:
             raise
 
     def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
-        return self._run_analyzed(
-            lambda transaction, tables: _analyzed(statement, transaction, tables, options),
-            options,
-            begun,
-            self._changes(statement),
-        )
+        def analyzed(transaction: StatementTransaction, tables: StatementTables) -> Analysis:
+            if isinstance(statement, Merge | Update | Delete) and not (options.dry_run or options.rehearse):
+                _wait_for_turn(statement.target, transaction, tables)
+            return _analyzed(statement, transaction, tables, options)
+
+        return self._run_analyzed(analyzed, options, begun, self._changes(statement))
 
     def _changes(self, statement: Statement) -> str:
         """Give the catalog of the table that a statement names as what it changes or makes; ``""`` where it names none."""
@@ -539,6 +549,19 @@ def _wanted(analysis: Analysis, tables: StatementTables, options: Options) -> Wa
         msg = "Rows cannot be asked for with the older flow, in which page sources change the rows that they have read"
         raise ConnectorError(msg, hint=MERGE_FLOW)
     return wanted_by_condition(RowConditions(analysis, tables, options.era), options.why)
+
+
+def _wait_for_turn(target: TableName, transaction: StatementTransaction, tables: StatementTables) -> None:
+    """Wait for the statements before this one that change the same table, where its store queues them.
+
+    After some time the statement goes on without its turn: it is the commit that decides.
+    """
+    parts, end = [part.value for part in target.parts], time.monotonic() + _TURN_SECONDS
+    with _rolled_back_otherwise(transaction), _looking("analyze"):
+        while not tables.wait_for_turn(parts, _LOOK_SECONDS) and time.monotonic() < end:
+            if transaction.cancelled.is_set():
+                msg = "The statement was cancelled"
+                raise StatementInterrupted(msg, step="analyze")
 
 
 def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:

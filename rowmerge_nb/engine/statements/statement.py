@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -139,6 +139,7 @@ class StatementRun:
         recording: the record, once there is one, or why there is none.
         keeps_versions: the target's store keeps versions.
         version_before: the version of the target that the statement is made from, where the store keeps versions.
+        overtaken: others have committed since the statement has read the target, and its commit was put on top: ``version_before`` is theirs.
     """
 
     rehearsable: ClassVar[bool] = False
@@ -171,6 +172,7 @@ class StatementRun:
     recording: Recording | None = None
     keeps_versions: bool = False
     version_before: ConnectorTableVersion | None = None
+    overtaken: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Result:
@@ -203,6 +205,7 @@ class StatementRun:
                     finish()
                 with self.timed("commit"):
                     self.transaction.commit()
+                self._note_overtaken()
                 result = self.done = self.result(self.trace(StatementState.FINISHED))
         except BaseException as failure:  # noqa: BLE001 - an error of ours is raised below
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
@@ -384,6 +387,20 @@ class StatementRun:
         """Give what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
         read, account = error.raised, self.account
         return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
+
+    def _note_overtaken(self) -> None:
+        """Take the version that the commit was put on top of for the one before, where that is not the one that was read."""
+        version = self.transaction.version
+        if version is not None and version.made_from is not None and version.made_from != self.version_before:
+            self.overtaken, self.version_before = True, version.made_from
+
+    def rows_before(self, read: int | None) -> int | None:
+        """Return how many rows the target had before the commit, or None if that is not known; ``read`` when it was read."""
+        if not self.overtaken:
+            return read
+        with suppress(Exception):
+            return self.row_count(self.version_before)
+        return None
 
     def rows_after(self) -> int | None:
         """Look how many rows the target has, in the version that was committed."""

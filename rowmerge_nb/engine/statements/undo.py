@@ -53,7 +53,7 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
     text = f"UNDO {table or ''}".strip()
 
     def restoration(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
-        change = _last_change(runner.changes, tables, table)
+        change = _latest(runner.changes, _last_change(runner.changes, tables, table), transaction, tables)
         target = _unchanged(change, transaction, tables)
         told = Notice(f"Taken back: {change.words}: {change.text}")
         return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before, change.added)
@@ -92,6 +92,15 @@ def _last_change(changes: Changes, tables: StatementTables, name: str | None) ->
         msg = f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions"
         raise ConnectorError(msg, hint="Take it back by a statement of its own.")
     return change
+
+
+def _latest(changes: Changes, change: Change, transaction: StatementTransaction, tables: StatementTables) -> Change:
+    """Return the change that has made the table's present version, where this engine has made it; else the one that was noted last."""
+    target = tables.resolve(change.table)
+    if target is None or target.handle is None or not change.keeps:
+        return change
+    now = transaction.metadata(target.catalog).get_table_version(transaction.session, target.handle)
+    return changes.that_made(change.table, now) or change
 
 
 def _unchanged(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:

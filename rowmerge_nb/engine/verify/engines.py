@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from rowmerge_nb.conninfo import SAFE_PATH, with_safe_path
 from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.names import quoted
@@ -149,7 +150,8 @@ class PostgreSQLVerifier:
             raise SetupError(msg, hint=_INSTALL) from error
         self._errors = Error
         try:
-            self._connection = dbapi.connect(uri)
+            self._connection = dbapi.connect(with_safe_path(uri))
+            self.rows(f"SELECT pg_catalog.set_config('search_path', '{SAFE_PATH}', false)")
         except Error as error:
             # The driver's message may hold the password.
             msg = f"The PostgreSQL server does not answer (SQLSTATE {error.sqlstate or 'unknown'})"

@@ -34,7 +34,11 @@ class Database:
     kept: Session | None = None
 
     def session(self) -> Session:
-        return self.connector.store.connect(writing=True)
+        """Return a session with the search path that other programs' sessions have."""
+        session = self.connector.store.connect(writing=True)
+        if self.kind == "postgresql":
+            session.execute('SET search_path TO "$user", public')
+        return session
 
     @contextmanager
     def _own_session(self) -> Iterator[Session]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from proof.trials.points.in_process import MERGE
 from proof.trials.points.stores import ROWS, STORES, Postgresql, Store, table_of
 from proof.trials.points.writers import SideBySide, expected_rows, run_writer
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
+from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
+SESSION = ConnectorSession("q1")
 WRITERS = 2
 
 
@@ -72,6 +76,90 @@ def test_threads_of_one_engine_come_one_after_the_other(spark: SparkSession, sto
 @pytest.mark.long
 def test_threads_of_one_engine_come_one_after_the_other_for_many_statements(spark: SparkSession, store: Store) -> None:
     check(spark, store, 8)
+
+
+def side_by_side(*works: Any) -> list[RowMergeError]:
+    """Run functions in a thread each, which begin at one moment; return the errors."""
+    errors: list[RowMergeError] = []
+    begin = threading.Barrier(len(works))
+
+    def run(work: Any) -> None:
+        begin.wait()
+        try:
+            work()
+        except RowMergeError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Iterator[Engine]:
+    made = Engine(spark=spark)
+    made.register("t", pa.table({"id": [1, 2], "v": [0, 0]}))
+    yield made
+    made.close()
+
+
+def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_one_by_one(engine: Engine) -> None:
+    inserts = [lambda n=n: engine.run(f"INSERT INTO t VALUES ({n}, {n})", check=True) for n in range(10, 14)]
+    results: list[Any] = []
+    assert side_by_side(*[lambda insert=insert: results.append(insert()) for insert in inserts]) == []
+    assert sorted(engine.table("t").column("id").to_pylist()) == [1, 2, 10, 11, 12, 13]
+    assert [result.trace.check.wrong for result in results] == [0] * 4
+    assert all("holds" in result.trace.check.message for result in results)
+    assert sorted(result.trace.rows_before for result in results) == [2, 3, 4, 5]
+    # Each of them takes back its own row alone.
+    for left in (5, 4, 3, 2):
+        engine.undo("t")
+        assert engine.table("t").num_rows == left
+
+
+def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_turn(engine: Engine) -> None:
+    done = {"merge": 0, "update": 0}
+
+    def merge() -> None:
+        for _ in range(3):
+            engine.run(
+                "MERGE INTO t USING (SELECT id, count(*) AS n FROM t GROUP BY id) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET v = t.v + 1"
+            )
+            done["merge"] += 1
+
+    def update() -> None:
+        while done["merge"] < 3 and done["update"] < 100:
+            engine.run("UPDATE t SET v = v + 1 WHERE id = 1", trace="off")
+            done["update"] += 1
+
+    def insert() -> None:
+        while done["merge"] < 3:
+            engine.run("INSERT INTO t VALUES (9, 0)", trace="off")
+
+    assert side_by_side(merge, update, insert) == []
+    rows = {row["id"]: row["v"] for row in engine.table("t").to_pylist() if row["id"] < 9}
+    assert rows == {1: 3 + done["update"], 2: 3}
+
+
+def test_a_statement_that_waits_for_its_turn_can_be_cancelled(engine: Engine) -> None:
+    memory = engine._catalogs.memory
+    holder = memory.begin_transaction()
+    metadata = memory.get_metadata(holder)
+    waiting: list[RowMergeError] = []
+    with ThreadPoolExecutor(1) as other, ThreadPoolExecutor(1) as pool:
+        assert other.submit(metadata.wait_for_turn, SESSION, SchemaTableName("default", "t"), 0).result()
+        statement = pool.submit(engine.run, "DELETE FROM t WHERE id = 1")
+        while not statement.done():
+            engine.cancel()
+        waiting.append(statement.exception())  # type: ignore[arg-type]
+    memory.rollback(holder)
+    assert isinstance(waiting[0], StatementInterrupted)
+    assert waiting[0].changed is False
+    assert engine.run("DELETE FROM t WHERE id = 1").count == 1
 
 
 def test_two_engines_on_a_session_leave_its_settings_as_they_were(spark: SparkSession) -> None:

@@ -52,12 +52,15 @@ def _quoted(row: Mapping[str, Any]) -> str:
 
 
 def _described(row: Mapping[str, Any]) -> Orphan:
-    told: dict[str, Any] = {}
-    with suppress(ValueError, TypeError):
+    told: Any = None
+    with suppress(ValueError, TypeError, RecursionError):
         told = json.loads(row["told"])
-    return Orphan(
-        f"{row['schema']}.{row['name']}", row["bytes"], told.get("began"), told.get("statement", ""), told.get("process", "")
-    )
+    # Anybody may have made a table of such a name, with any comment.
+    known = told if isinstance(told, dict) else {}
+    began = known.get("began")
+    statement, process = (str(known.get(key, "")) for key in ("statement", "process"))
+    name = f"{row['schema']}.{row['name']}"
+    return Orphan(name, row["bytes"], float(began) if isinstance(began, int | float) else None, statement, process)
 
 
 def remove_orphans(session: Session) -> list[Orphan]:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
+from rowmerge_nb.connectors.jdbc.dsn import redacted, shown, startup_options
 from rowmerge_nb.connectors.jdbc.postgresql import types
+from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
 from rowmerge_nb.connectors.jdbc.postgresql.predicates import terms_of
+from rowmerge_nb.connectors.jdbc.postgresql.session import PostgresSession
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
 from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
+from rowmerge_nb.conninfo import with_safe_path
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import BIGINT, Type, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
@@ -27,19 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["PostgresStore"]
 
 BATCH_BYTES: Final = 4 << 20
-LOCK_SECONDS: Final = 30
-VERSION: Final = "t.xmin::text::bigint"
+VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
 """The transaction that wrote a row's version: another one if the row has been changed since it was read.
 
 It is part of the row id and so of every condition that finds a staged row. A statement that meets a row which another session is
 changing waits for it, then looks at the condition again, and misses the row if the change was committed.
 """
-_CONSTRAINT: Final = "23"
-_NO_ROOM: Final = {"53100", "53400", "54000"}
-_LOST: Final = ("08", "57P")
-_CLOSED: Final = (
-    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +55,7 @@ class PostgresStore(Store):
     alters_columns = True
     stores_comments = True
     keeps_others_out = False
+    equals = "OPERATOR(pg_catalog.=)"
     most_columns = 1_600
     staged_beside = 4
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
@@ -72,7 +69,7 @@ class PostgresStore(Store):
         """Host, port and database."""
         return shown(self.dsn)
 
-    def connect(self, *, writing: bool = False) -> Session:
+    def connect(self, *, writing: bool = False) -> PostgresSession:
         """Connect to the server."""
         try:
             from adbc_driver_postgresql import dbapi
@@ -80,22 +77,25 @@ class PostgresStore(Store):
             msg = "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not installed"
             raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[postgresql]'") from None
         try:
-            connection = dbapi.connect(self.dsn, autocommit=True)
+            connection = self._connected(dbapi.connect)
         except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
             raise self._unreachable(error) from None
-        session = Session(self, connection)
+        session = PostgresSession(self, connection, startup_options(self.dsn))
         try:
-            # In one order every time: no sharing of scans, no parallel workers. Waiting for others has an end.
-            session.execute(
-                "SELECT set_config('synchronize_seqscans', 'off', false), set_config('max_parallel_workers_per_gather', '0', false), "
-                "set_config('standard_conforming_strings', 'on', false), set_config('timezone', 'UTC', false), "
-                f"set_config('lock_timeout', '{LOCK_SECONDS}s', false)",
-                "Connecting",
-            )
+            session.prepare()
         except BaseException:
             session.close()
             raise
         return session
+
+    def _connected(self, connect: Callable[..., Any]) -> Any:
+        try:
+            return connect(with_safe_path(self.dsn), autocommit=True)
+        except Exception as error:
+            # Some poolers know no options.
+            if "unsupported startup parameter" not in str(error):
+                raise
+            return connect(self.dsn, autocommit=True)
 
     def _unreachable(self, error: Exception) -> ConnectorError:
         """Say why there is no connection. What the server is not asked yet may hold parts of the connection string."""
@@ -119,43 +119,7 @@ class PostgresStore(Store):
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
         """Tell an error of the server by its state."""
-        state = getattr(error, "sqlstate", None) or ""
-        details = {key: value for key, value in (getattr(error, "details", None) or []) if isinstance(value, bytes)}
-        found = {
-            name: details.get(name) or details.get(name.encode())
-            for name in ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
-        }
-        told = [value.decode("utf-8", "replace") for value in found.values() if value]
-        words = redacted(": ".join(told) if told else " ".join(str(error).split()), self.dsn).rstrip(".")
-        where = f"PostgreSQL at {self.shown}"
-        again = "Run the statement again."
-        if state.startswith(_CONSTRAINT):
-            failed = ExecutionError(f"{doing} in {where} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
-            failed.sqlstate = state  # type: ignore[attr-defined]
-            return failed
-        if state in {"40001", "40P01"}:
-            return ExecutionError(
-                f"{doing} in {where} failed: {words}", code="TRANSACTION_CONFLICT", step="finish_merge", hint=again
-            )
-        if state == "55P03":
-            msg = f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds"
-            return ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint=f"End that transaction. {again}")
-        if state in {"42501", "25006"}:
-            hint = "GRANT the right to the connection's user."
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="PERMISSION_DENIED", hint=hint)
-        if state in {"42P01", "3F000"}:
-            code = "TABLE_NOT_FOUND" if state == "42P01" else "SCHEMA_NOT_FOUND"
-            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint=again)
-        if state in _NO_ROOM:
-            hint = "Make room on the server's disk; the table is as it was."
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
-        if state.startswith(_LOST) or re.search(_CLOSED, words):
-            msg = f"{doing} in {where} failed, the connection was lost: {words}"
-            return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")
-        if state.startswith("22"):
-            return ExecutionError(f"{doing} in {where} failed: {words}", code="INVALID_CAST_ARGUMENT", step="finish_merge")
-        hint = "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
-        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+        return translated(error, doing, f"PostgreSQL at {self.shown}", self.dsn)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
         """Tell whether an error speaks of a key, or an exclusion, that would be there twice."""
@@ -210,6 +174,12 @@ class PostgresStore(Store):
         """Write the expression that shows a misfit."""
         return f"{reading.column}::text"
 
+    def address(self, handle: JdbcTableHandle) -> str:
+        """Write the primary key, or of a table without one the row's place."""
+        if not handle.key:
+            return "'ctid ' || ctid::text" if handle.ranges else ""
+        return " || ', ' || ".join(f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key)
+
     # -- writing --------------------------------------------------------------------------------------------------
 
     def stage_writer(self, stage: Stage) -> StageWriter:
@@ -240,12 +210,13 @@ class PostgresStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Write what joins a table ``t`` to its stage ``s``: the key, and the version that was read."""
-        keys = [f"t.{quoted(column.name)} = s.k{index}{column.cast}" for index, column in enumerate(handle.key_columns)]
-        return [*keys, f"{VERSION} = s.k{len(keys)}"]
+        parts = [f"t.{quoted(column.name)}" for column in handle.key_columns]
+        casts = [*(column.cast for column in handle.key_columns), ""]
+        return [f"{part} {self.equals} s.k{index}{casts[index]}" for index, part in enumerate([*parts, VERSION])]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
         """Write the condition of a DELETE from ``t``."""
-        conditions = [*self.row_id_conditions(handle), f"s.o = {int(operation)}"]
+        conditions = [*self.row_id_conditions(handle), f"s.o {self.equals} {int(operation)}"]
         return f"USING {stage} AS s WHERE {' AND '.join(conditions)}"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
@@ -254,7 +225,7 @@ class PostgresStore(Store):
         It is one, so that foreign keys, which are looked at when a statement ends, find the rows there.
         """
         gone = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
-        return [f"WITH gone AS ({gone}) {insert} AND (SELECT count(*) FROM gone) = {rows}"]
+        return [f"WITH gone AS ({gone}) {insert} AND (SELECT pg_catalog.count(*) FROM gone) {self.equals} {rows}"]
 
     def triggers(self, session: Session, handle: JdbcTableHandle) -> list[str]:
         """Name the triggers and rules of a table."""
@@ -287,5 +258,19 @@ class PostgresStore(Store):
         return []
 
     def changed(self, session: Session, sql: str, doing: str) -> int:
-        """Run a statement; the server tells how many rows it touched."""
-        return session.execute(sql, doing)
+        """Run a statement as the table's code expects it; the server tells how many rows it touched."""
+        assert isinstance(session, PostgresSession)
+        with session.own_settings():
+            return session.execute(sql, doing)
+
+    def fill(self, session: Session, handle: JdbcTableHandle, stage: str, operation: int) -> None:
+        """Put defaults into the stage: their text is read with the search path of this connector, which the table's statement has not."""
+        for index, column in enumerate(handle.columns):
+            if column.default is not None:
+                value = f"({column.default})::{types.transport_type(column.type)[1]}"
+                empty = f"o = {int(operation)} AND c{index} IS NULL"
+                session.execute(f"UPDATE {stage} SET c{index} = {value} WHERE {empty}", f"Writing to table '{handle.name}'")
+
+    def inserted(self, column: Column, value: str) -> str:
+        """Write the staged value as it is: `fill` has put the default in the place of NULL."""
+        return value

@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import types
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import PREFIX, remove_orphans
+from rowmerge_nb.connectors.jdbc.postgresql.session import PostgresSession
 from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
@@ -56,8 +57,8 @@ class PostgresTransaction(JdbcTransaction):
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
-        self._reader: Session | None = None
-        self._writer: Session | None = None
+        self._reader: PostgresSession | None = None
+        self._writer: PostgresSession | None = None
         self._writing = False
         self._snapshot = ""
         self._stages: list[Stage] = []
@@ -85,16 +86,19 @@ class PostgresTransaction(JdbcTransaction):
             self._reader.close()
             self._reader = None
 
-    def _connection(self) -> Session:
+    def _connection(self) -> PostgresSession:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
             # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks. Not all versions have
             # the setting, and not all systems take the value, which is an error of the value; a connection that is lost is another one.
-            with suppress(ExecutionError):
+            try:
                 self._writer.query(
                     "SELECT set_config(name, '2s', false) AS told FROM pg_settings WHERE name = 'client_connection_check_interval'",
                     "Connecting",
                 )
+            except ConnectorError as error:
+                if error.code != "INVALID_ARGUMENTS":
+                    raise
         return self._writer
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -136,7 +140,7 @@ class PostgresTransaction(JdbcTransaction):
     def _catalog_columns(self, oid: int) -> list[dict[str, Any]]:
         return self.reader().query(
             "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS declared, t.typname::text AS base, "
-            "t.typtype::text AS category, a.atttypmod AS modifier, a.attnotnull AS required, a.attidentity::text AS identity, "
+            "CASE WHEN t.typtype = 'b' AND t.typnamespace <> 'pg_catalog'::regnamespace THEN 'x' ELSE t.typtype END::text AS category, a.atttypmod AS modifier, a.attnotnull AS required, a.attidentity::text AS identity, "
             "a.attgenerated::text AS generated, CASE WHEN a.attidentity <> '' THEN 'nextval(' || "
             "quote_literal(pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)) || '::regclass)' "
             "ELSE pg_get_expr(d.adbin, d.adrelid) END AS value, col_description(a.attrelid, a.attnum) AS comment "
@@ -320,6 +324,8 @@ class PostgresTransaction(JdbcTransaction):
                 self._writer.execute(f"DROP TABLE {_table(stage)}", "Committing")
         if self._writer is not None and self._writing:
             number = self._writer.value("SELECT pg_current_xact_id_if_assigned()::text AS n", "Committing")
+            # Triggers that were put off run now.
+            self._writer.use_own_settings()
             try:
                 self._writer.execute("COMMIT", "Committing")
             except RowMergeError as error:

@@ -89,7 +89,10 @@ def declared_type(kind: Type) -> str | None:
 
 def cast_of(base: str, category: str, declared: str) -> str:
     """Give what makes a staged text a value of the type; types that texts are assigned to need none."""
-    return f"::{declared}" if category == "e" or base in {"uuid", "json", "jsonb"} else ""
+    if category == "e":
+        # With the search path of this connector the server has written the schema.
+        return f"::{declared}"
+    return f"::pg_catalog.{base}" if base in {"uuid", "json", "jsonb"} else ""
 
 
 def transport_type(kind: Type) -> tuple[pa.DataType, str]:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.predicates import Terms
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "rowid_of"]
 
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
+SHOWN: Final = 200
+"""At most this many characters of a value are shown."""
 BUSY_MILLISECONDS: Final = 10_000
 
 _IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
@@ -110,11 +112,20 @@ class SqliteStore(Store):
         try:
             session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
             session.execute("PRAGMA foreign_keys = ON", "Opening it")
-            session.query("SELECT name FROM sqlite_schema LIMIT 1", "Opening it")
+            # Triggers, views and defaults of the file call no function that reaches out of the database.
+            session.execute("PRAGMA trusted_schema = OFF", "Opening it")
+            self._refuse_shadows(session)
         except BaseException:
             session.close()
             raise
         return session
+
+    def _refuse_shadows(self, session: Session) -> None:
+        """Refuse a file with a table that SQLite takes for one of its own, by which this connector asks for tables and columns."""
+        rows = session.query("SELECT name FROM main.sqlite_schema WHERE name LIKE 'pragma\\_%' ESCAPE '\\' LIMIT 1", "Opening it")
+        if rows:
+            msg = f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...")
 
     def read_only(self) -> ConnectorError:
         """Give the error of a file that may not be written."""
@@ -188,7 +199,24 @@ class SqliteStore(Store):
 
     def shown_value(self, reading: Reading) -> str:
         """Write the expression that shows a misfit."""
-        return f"quote({reading.column}) || ' (' || typeof({reading.column}) || ')'"
+        return f"substr(quote({reading.column}), 1, {SHOWN}) || ' (' || typeof({reading.column}) || ')'"
+
+    def address(self, handle: JdbcTableHandle) -> str:
+        """Write the rowid, or of a table without rowids its key."""
+        number = rowid_of(handle)
+        if number:
+            return f"'rowid ' || {number}"
+        parts = [f"{literal(name)} || ' = ' || quote({types.named(name)})" for name in handle.key]
+        return " || ', ' || ".join(parts)
+
+    def address_of_text(self, session: Session, handle: JdbcTableHandle, column: Column, value: bytes) -> str:
+        """Look for a row by the bytes of a text."""
+        address = self.address(handle)
+        if not address:
+            return ""
+        query = f"SELECT {address} AS a FROM {self.table(handle)} WHERE CAST({types.named(column.name)} AS BLOB) = x'{value.hex()}' LIMIT 1"
+        rows = session.query(query)
+        return f", in the row with {rows[0]['a']}" if rows else ""
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring stored values into the column's Arrow type."""
@@ -257,6 +285,12 @@ class SqliteStore(Store):
         """Run a statement and ask how many rows it touched."""
         session.execute(sql, doing)
         return int(session.value("SELECT changes() AS n"))
+
+
+def rowid_of(handle: JdbcTableHandle) -> str:
+    """Return a name of the rowid that no column has, or ``""`` of what has no rowids."""
+    taken = {column.name.lower() for column in handle.columns}
+    return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "") if handle.ranges else ""
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
-from rowmerge_nb.connectors.jdbc.sqlite.store import SCHEMA, SqliteStore
+from rowmerge_nb.connectors.jdbc.sqlite.store import SCHEMA, SqliteStore, rowid_of
 from rowmerge_nb.connectors.jdbc.staging import file_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
@@ -292,8 +292,7 @@ class SqliteTransaction(JdbcTransaction):
 def _address(handle: JdbcTableHandle) -> str:
     """Give what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
     if handle.ranges:
-        taken = {column.name.lower() for column in handle.columns}
-        return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "")
+        return rowid_of(handle)
     first = next(iter(handle.key_columns), None)
     whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
     return types.named(first.name) if first is not None and whole and handle.kind == "table" else ""

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
-from rowmerge_nb.connectors.jdbc.postgresql import store as postgresql_store
+from rowmerge_nb.connectors.jdbc.postgresql import errors as postgresql_errors
+from rowmerge_nb.connectors.jdbc.postgresql import session as postgresql_session
 from rowmerge_nb.connectors.jdbc.postgresql import transaction as postgresql
 from rowmerge_nb.spi import Constraint
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
@@ -108,7 +109,8 @@ def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_i
 
 
 def test_a_lock_that_is_not_given_up_is_told(pg: Database, monkeypatch: Any) -> None:
-    monkeypatch.setattr(postgresql_store, "LOCK_SECONDS", 1)
+    for module in (postgresql_session, postgresql_errors):
+        monkeypatch.setattr(module, "LOCK_SECONDS", 1)
     pg.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
     other = pg.session()
     other.execute("BEGIN")

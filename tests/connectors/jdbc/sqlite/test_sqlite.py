@@ -48,9 +48,9 @@ def opened(path: Any, **more: Any) -> Any:
         ("decimal(5,1)", "1.25", "1.25 (real), which is no decimal(5,1)"),
         ("decimal(3,0)", "12345", "no decimal(3,0)"),
         ("date", "20240101", "20240101 (integer), which is no date"),
-        ("date", "'tomorrow'", "no date: Failed to parse string: 'tomorrow'"),
+        ("date", "'tomorrow'", "'tomorrow' (text), which is no date, in the row with rowid 2"),
         ("timestamp", "'noon'", "no timestamp(6)"),
-        ("time", "'25:00:00'", "no time(6): Failed to parse string: '25:00:00'"),
+        ("time", "'25:00:00'", "'25:00:00' (text), which is no time(6), in the row with rowid 2"),
     ],
 )
 def test_a_value_that_its_declared_type_does_not_have_is_named(lite: Database, declared: str, value: str, shown: str) -> None:

@@ -1,0 +1,125 @@
+"""What the errors of a PostgreSQL server mean, by their SQLSTATE."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from rowmerge_nb.connectors.jdbc.dsn import redacted
+from rowmerge_nb.connectors.jdbc.postgresql.session import LOCK_SECONDS
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+
+__all__ = ["translated"]
+
+_RETRY: Final = "Run the statement again."
+_GRANT: Final = "GRANT the right to the connection's user."
+_ROOM: Final = "Make room on the server's disk; the table is as it was."
+_CORRECT: Final = "Give a value that the column can hold; the table is as it was."
+_USUAL: Final = (
+    "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
+)
+_CAST: Final = "INVALID_CAST_ARGUMENT"
+_CLOSED: Final = (
+    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
+)
+
+_EXACT: Final = {
+    "21000": ("INVALID_ARGUMENTS", "Change what gives several rows, such as a rule or a trigger; the table is as it was."),
+    "22003": ("NUMERIC_VALUE_OUT_OF_RANGE", "Give a number that the column's type has room for; the table is as it was."),
+    "22012": (
+        "DIVISION_BY_ZERO",
+        "Correct the expression of the database that divides, such as a default, a trigger or a constraint.",
+    ),
+    "22021": (
+        _CAST,
+        r"Take the zero bytes out of the text, as by replace(text, chr(0), ''); the table is as it was.",
+    ),
+    "22P05": (
+        _CAST,
+        "Take out the characters that the database's encoding does not have, or use a database in UTF-8.",
+    ),
+    "22P02": (
+        _CAST,
+        "Give a text that the column's type has; of an enumeration one of its labels. The table is as it was.",
+    ),
+    "22001": (_CAST, "Give a shorter text, or ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar before."),
+    "22023": ("INVALID_ARGUMENTS", _USUAL),
+    "25006": (
+        "PERMISSION_DENIED",
+        "Write where the server takes changes: not on a standby, and not with default_transaction_read_only of role or database.",
+    ),
+    "28000": ("PERMISSION_DENIED", "Correct user and password in the connection string."),
+    "28P01": ("PERMISSION_DENIED", "Correct user and password in the connection string."),
+    "42501": ("PERMISSION_DENIED", _GRANT),
+    "42P01": ("TABLE_NOT_FOUND", _RETRY),
+    "42703": ("COLUMN_NOT_FOUND", _RETRY),
+    "3F000": ("SCHEMA_NOT_FOUND", _RETRY),
+    "42P06": ("SCHEMA_ALREADY_EXISTS", "Choose another name, or DROP SCHEMA before."),
+    "42P07": ("TABLE_ALREADY_EXISTS", "Choose another name, or DROP TABLE before."),
+    "42701": ("COLUMN_ALREADY_EXISTS", "Choose another name."),
+    "2BP01": ("NOT_SUPPORTED", "Drop what depends on it before, in the database itself."),
+    "42809": ("NOT_SUPPORTED", "Name a table of the database's own."),
+    "55000": ("NOT_SUPPORTED", _USUAL),
+    "57014": (
+        "JDBC_ERROR",
+        "Raise statement_timeout, if that has ended it: ALTER ROLE ... SET statement_timeout = '10min'. The table is as it was.",
+    ),
+}
+"""By state the code and the next step."""
+
+_CLASSES: Final = {
+    "0A": ("NOT_SUPPORTED", _USUAL),
+    "22": (_CAST, _CORRECT),
+    "42": ("JDBC_ERROR", _USUAL),
+    "44": ("CONSTRAINT_VIOLATION", "Give rows that the view's WITH CHECK OPTION lets through."),
+    "53": ("GENERIC_INSUFFICIENT_RESOURCES", _ROOM),
+    "54": (
+        "GENERIC_INSUFFICIENT_RESOURCES",
+        "Store less in one row, or ask for less at a time: it is beyond a limit of the server.",
+    ),
+    "58": ("JDBC_ERROR", "Look at the server's log and its disk; the table is as it was."),
+    "XX": ("JDBC_ERROR", "Look at the server's log: the server reports damage or an error of its own. The table is as it was."),
+}
+"""By class of states, for those that have no line of their own."""
+
+_CONNECTIONS: Final = "53300"
+_CONFLICTS: Final = frozenset({"40001", "40P01"})
+
+
+def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
+    """Return the error of ours for one of the driver.
+
+    Args:
+        error: the driver's error.
+        doing: what was being done.
+        where: the server, in words that may be shown.
+        dsn: the connection string, whose secrets are taken out.
+    """
+    state, words = getattr(error, "sqlstate", None) or "", redacted(_words_of(error), dsn).rstrip(".")
+    failed = f"{doing} in {where} failed: {words}"
+    if state.startswith("23"):
+        violated = ExecutionError(failed, code="CONSTRAINT_VIOLATION", step="finish_merge")
+        violated.sqlstate = state  # type: ignore[attr-defined]
+        return violated
+    if state in _CONFLICTS:
+        return ExecutionError(failed, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY)
+    if state == "55P03":
+        msg = f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds"
+        return ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint=f"End that transaction. {_RETRY}")
+    if state == _CONNECTIONS:
+        hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
+        return ConnectorError(failed, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+    if state.startswith(("08", "57P", "25P")) or (state not in _EXACT and re.search(_CLOSED, words)):
+        msg = f"{doing} in {where} failed, the connection was lost: {words}"
+        return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {_RETRY}")
+    code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", _USUAL)
+    return ConnectorError(failed, code=code, hint=hint)
+
+
+def _words_of(error: Exception) -> str:
+    """Return the server's words: its message and the detail, else those of the driver."""
+    details: dict[Any, bytes] = {k: v for k, v in (getattr(error, "details", None) or []) if isinstance(v, bytes)}
+    names = ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
+    parts = [details.get(name) or details.get(name.encode()) for name in names]
+    words = [part.decode("utf-8", "replace") for part in parts if part]
+    return ": ".join(words) if words else " ".join(str(error).split())

@@ -1,0 +1,95 @@
+"""Columns that a statement only carries along: no expression reads them, and the writer gets them as they were.
+
+A store that does not check its values may hold one that a column's type does not have. Such a value fails the statements that read the column,
+and no others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.plan.nodes import Output, PlanNode, Project, Source, TableScan
+from rowmerge_nb.plan.rules import chain, rewritten
+from rowmerge_nb.sql.typed.expressions import Column, references
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from rowmerge_nb.sql.typed.expressions import Typed
+
+__all__ = ["mark_carried", "unread_columns", "view_texts"]
+
+_READ: Final = re.compile(r"c(\d+) AS `(\w+)`")
+_NAME: Final = re.compile(r"`(\w+)`")
+
+
+def mark_carried(plan: Output, read: Collection[str] = ()) -> Output:
+    """Return a plan whose scans know which columns no expression reads.
+
+    Args:
+        plan: the plan of a statement that changes rows.
+        read: names of columns of the target that count as read.
+    """
+    nodes = chain(plan)
+    target = next((node for node in nodes if isinstance(node, TableScan) and node.row_id is not None), None)
+    own = {} if target is None else {c.name: s.name for c, s in zip(target.data_columns, target.data_outputs, strict=True)}
+    symbols = {symbol for node in nodes for tree in _trees(node, target, own) for symbol in references(tree)}
+
+    def mark(node: PlanNode) -> PlanNode:
+        if not isinstance(node, TableScan):
+            return node
+        pairs = zip(node.data_columns, node.data_outputs, strict=True)
+        carried = {column.name for column, symbol in pairs if symbol.name not in symbols}
+        return replace(node, carried=frozenset(carried - set(read) if node.row_id is not None else carried))
+
+    return rewritten(plan, mark)
+
+
+def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Iterator[Typed]:
+    """Yield the expressions of a node, without the values of a CASE that leave a column as it is."""
+    if not isinstance(node, Project) or node.case is None or target is None:
+        yield from node.expressions
+        return
+    yield from (assignment.value for assignment in node.assignments)
+    names = [column.name for column in target.table.columns]
+    for branch in node.case.branches:
+        if branch.predicate is not None:
+            yield branch.predicate
+        for name, tree in zip(names, branch.expressions, strict=False):
+            if name in branch.assigned or not isinstance(tree, Column) or tree.symbol != own.get(name):
+                yield tree
+
+
+def view_texts(plan: PlanNode, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return what `unread_columns` looks at: the texts of a plan, and the symbols that its queries give to other nodes."""
+    return (*texts, *(f"`{symbol.name}`" for node in chain(plan) if isinstance(node, Source) for symbol in node.outputs))
+
+
+def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> frozenset[str]:
+    """Return the columns of a view that Spark's texts name nowhere but where they give them their symbols.
+
+    Args:
+        texts: all texts that Spark is given.
+        view: the name of the view; its columns are ``c0``, ``c1``, ...
+        columns: the names that are returned for them.
+
+    >>> text = "SELECT `id` FROM (SELECT c0 AS `id`, c1 AS `note` FROM `v`) AS `r` WHERE `id` > 1"
+    >>> sorted(unread_columns([text], "v", ["id", "note"]))
+    ['note']
+    """
+    mentioned: set[str] = set()
+    given: dict[int, set[str]] = {}
+    pattern = re.compile(r"\(SELECT ((?:c\d+ AS `\w+`(?:, )?)+) FROM `(\w+)`\) AS `\w+`")
+    for text in texts:
+        for found in pattern.finditer(text):
+            if found[2] == view:
+                for index, symbol in _READ.findall(found[1]):
+                    given.setdefault(int(index), set()).add(symbol)
+        rest = pattern.sub(" ", text)
+        if f"`{view}`" in rest:
+            # The view is read in a way that is not known here.
+            return frozenset()
+        mentioned.update(_NAME.findall(rest))
+    return frozenset(name for index, name in enumerate(columns) if index in given and not given[index] & mentioned)
