@@ -52,7 +52,7 @@ class TableExecuteRun(StatementRun):
             if self.options.dry_run:
                 return None
             if not analysis.procedure.rewrites:
-                log.call("execute_table_execute", lambda: metadata.execute_table_execute(session, execute), name)
+                self.change("execute_table_execute", lambda: metadata.execute_table_execute(session, execute), name)
                 return None
             return self._rewritten(metadata, execute)
 
