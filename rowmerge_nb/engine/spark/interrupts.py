@@ -443,8 +443,10 @@ class StatementGuard:
         """Give the signals back; what has waited for the end comes now."""
         self._holding = self._holding or self._outlasts
         for number in list(self._before):
-            if number != signal.SIGINT or not self._outlasts:
-                signal.signal(number, self._before.pop(number))
+            before = self._before.pop(number)
+            # Who has taken a signal meanwhile keeps it.
+            if signal.getsignal(number) == self._handle and (number != signal.SIGINT or not self._outlasts):
+                signal.signal(number, before)
         if self._ending:
             number = self._ending.pop()
             self._ending.clear()
@@ -528,9 +530,10 @@ class StatementGuard:
         """Return the error to raise in place of a failure: one that says what is known of the change."""
         changed = self._changed()
         if isinstance(failure, KeyboardInterrupt):
-            known = changed is True and self.result is not None
-            error = interrupted_too_late(self.result) if known else interruption(failure, "run", changed=changed, look=_LOOK)
-            assert error is not None
+            late = interrupted_too_late(self.result) if changed is True and self.result is not None else None
+            interrupted = late or interruption(failure, "run", changed=changed, look=_LOOK)
+            assert interrupted is not None
+            error: RowMergeError = interrupted
         elif isinstance(failure, RowMergeError):
             error = failure
         elif changed is False or not isinstance(failure, Exception):

@@ -41,6 +41,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     ExplainAnalysis,
     ListingAnalysis,
+    Notice,
     QueryAnalysis,
     RestoreAnalysis,
     RowChangeAnalysis,
@@ -431,6 +432,7 @@ class StatementRunner:
         explicit = self.transactions.current
         transaction = self.catalogs.transaction(options, changes, explicit)
         tables = self.catalogs.tables(transaction, options.namespace)
+        transaction.notices += map(Notice, self.session.news())
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled
         run: StatementRun | None = None
@@ -457,6 +459,9 @@ class StatementRunner:
                 if isinstance(analysis, SettingAnalysis) and not options.dry_run:
                     at_once(partial(self._set, analysis))
                 return result if verification is None else verification.told(result)
+        except RowMergeError as error:
+            self.session.note_failure(error)
+            raise
         finally:
             self.running.pop(tag, None)
             if run is not None:
@@ -498,12 +503,13 @@ class StatementRunner:
             transaction=transaction,
             options=options,
             connector=self.catalogs.store(name),
-            spark=lambda: self.session.spark,
+            spark=lambda: self.session.current,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
             rows_in=partial(self.catalogs.rows, name, self.defaults),
             settings=replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes()),
             views=self.catalogs.views,
             read_constraints=partial(_constraints, analysis.text, tables),
+            note_failure=self.session.note_failure,
             notices=tuple(tables.notices),
             wanted=_wanted(analysis, tables, options),
         )

@@ -118,6 +118,7 @@ class StatementRun:
         settings: sizes that decide which form of a plan is taken.
         views: where views are kept.
         read_constraints: reads the CHECK constraints of a table that the statement makes or alters; see its namesake of the analyzer.
+        note_failure: says in an error of Spark whether it can be used no more.
         notices: notices that are not part of the analysis.
         wanted: rows that are asked for with it; None where nobody does.
 
@@ -153,6 +154,7 @@ class StatementRun:
     settings: RuleSettings
     views: Views
     read_constraints: ConstraintReader
+    note_failure: Callable[[RowMergeError], object] = lambda _: None
     notices: tuple[Notice, ...] = ()
     wanted: Wanted | None = None
     plan: Output | None = None
@@ -336,6 +338,7 @@ class StatementRun:
     def _error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised before the point of no return."""
         error = self.error_of(failure, self.step)
+        self.note_failure(error)
         with room():
             self.locate(error, failure)
         return error
@@ -453,8 +456,8 @@ class StatementRun:
             more: further arguments of `StatementTransaction.lasting`.
         """
         lasts = at_once or self.transaction.commits_in_finish
-        make = self.transaction.lasting if lasts else self.transaction.log.call
-        return make(method, call, given, **more)
+        answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(method, call, given, **more)
+        return answer
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""

@@ -160,7 +160,7 @@ ON_SPARK = {
 
 def check(make: Callable[[], World], run: Callable[[World], object], moments: int, seed: str) -> None:
     """Interrupt a statement at some moments, and compare what it says with what is there."""
-    counting, world = Moment(), make()
+    counting, world, handler = Moment(), make(), signal.getsignal(signal.SIGINT)
     old = world.state()
     counting.of(lambda: run(world))
     new = world.state()
@@ -182,7 +182,7 @@ def check(make: Callable[[], World], run: Callable[[World], object], moments: in
         assert changed is not None, what
         assert world.state() == (new if changed else old), what
         assert error is None or isinstance(error, StatementInterrupted), what
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGINT) is handler
     assert counting.passed == (new != old)
 
 
