@@ -66,6 +66,11 @@ class LazySession:
 
                 self._future = start_in_background(cores=self._cores)
 
+    def renew(self) -> None:
+        """Start Spark anew if it is ours and can be used no more; one that has not been started is left alone."""
+        if self._given is None and self._future is not None:
+            self.start()
+
     def _is_lost(self, future: Future[Any]) -> bool:
         """Whether the session can be used no more; why is noted."""
         if not future.done():

@@ -365,6 +365,7 @@ class StatementRunner:
         from rowmerge_nb.sql.parser.statements import parse
 
         self.session.check_open()
+        self.session.renew()
         transaction = self.catalogs.transaction(options)
         tables = self.catalogs.tables(transaction, options.namespace, versions)
         tag = transaction.session.query_id
@@ -429,6 +430,7 @@ class StatementRunner:
         changes: str = "",
     ) -> Result:
         """Run what comes out of an analysis, in a transaction of its own."""
+        self.session.renew()
         explicit = self.transactions.current
         transaction = self.catalogs.transaction(options, changes, explicit)
         tables = self.catalogs.tables(transaction, options.namespace)

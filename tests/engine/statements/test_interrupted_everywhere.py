@@ -203,6 +203,73 @@ def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(kin
     check(lambda: Kept(NoSpark(), ""), lambda world: world.engine.run(STATEMENTS[kind]), 16, kind)
 
 
+class AtOnce(Shelf):
+    """A store that makes every change at once; its commit has nothing left to do."""
+
+    commits_in_finish = True
+
+    def get_metadata(self, transaction_handle: Any) -> Any:
+        return _AtOnceMetadata(super().get_metadata(transaction_handle), self, transaction_handle)
+
+
+class _AtOnceMetadata:
+    def __init__(self, metadata: Any, store: AtOnce, handle: Any) -> None:
+        self._metadata, self._store, self._handle = metadata, store, handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metadata, name)
+
+    def drop_table(self, *arguments: Any) -> None:
+        self._store._tables.clear()
+
+
+def test_an_interrupt_is_reported_truthfully_where_a_definition_lasts_at_once() -> None:
+    class Bare(World):
+        def __init__(self) -> None:
+            self.shelf = AtOnce()
+            self.engine = Engine(spark=NoSpark(), catalog="own")
+            self.engine.add_catalog("own", self.shelf)
+            columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
+            self.shelf.put(ConnectorTableMetadata(SchemaTableName("default", "t"), columns), ROWS)
+
+        def state(self) -> object:
+            return sorted(map(str, self.shelf._tables))
+
+    check(Bare, lambda world: world.engine.run("DROP TABLE t"), 16, "at once")
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_in_a_procedure_or_right_after_it_says_that_the_change_is_there(
+    monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    world = World(NoSpark(), "")
+    add_book = world.shelf.add_book
+
+    def interrupted(session: Any, title: str) -> None:
+        if not after:
+            signal.raise_signal(signal.SIGINT)
+        add_book(session, title)
+        if after:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(world.shelf, "add_book", interrupted)
+    monkeypatch.setattr(world.shelf, "commits_in_thread", False)
+    with pytest.raises(StatementInterrupted) as caught:
+        world.engine.run("CALL system.add_book('Emma')")
+    assert (caught.value.changed, world.shelf.books) == (True, ("Emma",))
+    assert caught.value.result.trace.state == "finished"
+
+
+def test_what_a_procedure_has_done_is_not_known_where_it_raises_an_error_of_its_own() -> None:
+    world = World(NoSpark(), "")
+    with pytest.raises(RowMergeError, match="the shelf is full") as caught:
+        world.engine.run("CALL system.add_book('none')")
+    assert caught.value.changed is None
+    with pytest.raises(RowMergeError) as caught:
+        world.engine.run("CALL system.add_book('none', 'nothing')")
+    assert caught.value.changed is False
+
+
 @pytest.mark.parametrize("what", ["undo", "restore"])
 def test_an_interrupt_of_what_takes_back_is_reported_truthfully(what: str) -> None:
     def run(world: World) -> object:
