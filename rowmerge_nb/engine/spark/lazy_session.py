@@ -67,9 +67,26 @@ class LazySession:
                 self._future = start_in_background(cores=self._cores)
 
     def renew(self) -> None:
-        """Start Spark anew if it is ours and can be used no more; one that has not been started is left alone."""
-        if self._given is None and self._future is not None:
+        """Start Spark anew if it is ours and can be used no more; one that has not been started is left alone.
+
+        Raises:
+            SetupError: the user's can be used no more.
+        """
+        if self._given is not None:
+            self._check_given()
+        elif self._future is not None:
             self.start()
+
+    def _check_given(self) -> None:
+        from rowmerge_nb.engine.spark.loss import loss_of
+        from rowmerge_nb.engine.spark.session import has_ended
+
+        if has_ended(self._given):
+            msg = "The Spark session that the engine was given has been stopped"
+            raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
+        if loss := loss_of(self._given):
+            msg = f"The Spark session that the engine was given can be used no more: {loss}"
+            raise SetupError(msg, hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
         """Whether the session can be used no more; why is noted."""
@@ -133,15 +150,7 @@ class LazySession:
             SetupError: it does not start, or the user's has been stopped.
         """
         if self._given is not None:
-            from rowmerge_nb.engine.spark.loss import loss_of
-            from rowmerge_nb.engine.spark.session import has_ended
-
-            if has_ended(self._given):
-                msg = "The Spark session that the engine was given has been stopped"
-                raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
-            if loss := loss_of(self._given):
-                msg = f"The Spark session that the engine was given can be used no more: {loss}"
-                raise SetupError(msg, hint=_ANOTHER_SESSION)
+            self._check_given()
             return self._given
         self.start()
         if self._future is None:

@@ -31,7 +31,7 @@ from rowmerge_nb.engine.spark.java.options import (
     write_log_settings,
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
-from rowmerge_nb.engine.spark.loss import forget, keep_home, loss_of
+from rowmerge_nb.engine.spark.loss import forget, keep_home, loss_of, note_failure
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules, settings_of
 from rowmerge_nb.errors import SetupError
@@ -168,7 +168,9 @@ def stop_session(session: SparkSession) -> None:
     with interrupts_afterwards(), _lock:
         if session in _own:
             _own.discard(session)
-            if not _own:
+            if not _own and loss_of(session):
+                forget(session)
+            elif not _own:
                 session.stop()
 
 
@@ -479,7 +481,12 @@ class AdoptedSession:
         with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self._settings.release(self._held)
+                try:
+                    self._settings.release(self._held)
+                except Exception as failure:
+                    # What has no Java any more has no settings either.
+                    if not note_failure(self.spark, failure):
+                        raise
         return interrupts.came
 
 

@@ -15,6 +15,7 @@ from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.spark import loss as module
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.spark.loss import Home, loss_of, note_failure
+from rowmerge_nb.engine.spark.session import adopt_session
 from rowmerge_nb.errors import ExecutionError, SetupError
 from rowmerge_nb.private import PrivateDirectory
 
@@ -107,6 +108,20 @@ def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> No
     with pytest.raises(SetupError, match="The Spark session that the engine was given can be used no more: its Java") as caught:
         _ = engine.spark
     assert "Engine() makes an engine with a Spark of its own" in str(caught.value.hint)
+    with pytest.raises(SetupError, match="can be used no more") as caught:
+        engine.run("SHOW TABLES")
+    assert caught.value.changed is False
+
+
+def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None:
+    session = ended("import os; os.kill(os.getpid(), 9)")
+
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError("refused")
+
+    session.conf = SimpleNamespace(get=lambda key, default: default, set=lambda key, value: None, unset=refuse)
+    with adopt_session(session):
+        pass
 
 
 def test_a_failure_that_has_nothing_to_do_with_spark_stays_what_it_is() -> None:
