@@ -156,7 +156,7 @@ def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word)
     assert "is unchanged" not in cell.text
 
 
-def struck(monkeypatch, name, strike, *, before=True):
+def strike_in(monkeypatch, name, strike, *, before=True):
     """Have a function of the magics strike at its first call, before or after its work."""
     function, calls = getattr(magics, name), []
 
@@ -172,7 +172,7 @@ def struck(monkeypatch, name, strike, *, before=True):
     monkeypatch.setattr(magics, name, striking)
 
 
-def interrupted():
+def interrupt_twice():
     for _ in range(2):
         signal.raise_signal(signal.SIGINT)
 
@@ -180,7 +180,7 @@ def interrupted():
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("name", ["result_bundle", "show"])
 def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(notebook, monkeypatch, name, before):
-    struck(monkeypatch, name, interrupted, before=before)
+    strike_in(monkeypatch, name, interrupt_twice, before=before)
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
     assert isinstance(cell.failure, StatementInterrupted)
     assert cell.failure.changed is True
@@ -195,7 +195,7 @@ def test_an_error_in_a_report_says_that_the_change_is_there(notebook, monkeypatc
     def fail():
         raise ValueError("no font")
 
-    struck(monkeypatch, name, fail)
+    strike_in(monkeypatch, name, fail)
     cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
     assert isinstance(cell.failure, RowMergeError)
     assert cell.failure.changed is True
@@ -216,7 +216,7 @@ def test_an_error_whose_report_cannot_be_drawn_is_shown_in_words(notebook, monke
 
 
 def test_an_interrupt_while_an_error_is_shown_does_not_hide_it(notebook, monkeypatch):
-    struck(monkeypatch, "show", interrupted)
+    strike_in(monkeypatch, "show", interrupt_twice)
     cell = notebook.run("%%merge\nSELECT FAIL")
     assert cell.failure.code == "COLUMN_NOT_FOUND"
     assert "cannot be resolved" in cell.text

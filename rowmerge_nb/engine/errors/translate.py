@@ -167,7 +167,7 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
         and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
     )
     if lost:
-        # Who knows the session says later how it has ended.
+        # `LazySession.note_failure` adds how it has ended.
         return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_RUN_AGAIN), error)
     if "Connect" in type(error).__name__ and _CONNECT_GONE.search(str(error)):
         msg = "The Spark Connect server, or the session on it, is gone"

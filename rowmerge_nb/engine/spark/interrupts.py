@@ -362,7 +362,7 @@ class StatementGuard:
 
     Args:
         free: the next statement that is run may take the guard: that of a cell, which shows the statement's report within it.
-        outlasts: SIGINT is put off until somebody else takes it: a kernel does when a cell has ended, and nothing of the cell is left to stop.
+        outlasts: SIGINT is put off until another handler is installed. A kernel does that when a cell has ended.
         result: the statement's result, once it is whole; it may be completed later.
         changed: its change is in the store.
 
@@ -385,7 +385,7 @@ class StatementGuard:
         self._before: dict[int, Any] = {}
         self._ending: list[int] = []
 
-    # -- for whoever starts a statement ---------------------------------------------------------------------------
+    # -- for the caller -------------------------------------------------------------------------------------------
 
     def run(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
         """Run a statement; what is raised says what became of its change.
@@ -413,7 +413,7 @@ class StatementGuard:
         return answer
 
     def part(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
-        """Run a part of what is guarded, with errors as `run` has them; signals are not given back at its end."""
+        """Run a part of what is guarded, with errors as `run` has them; handlers of signals are not restored at its end."""
         try:
             answer = work()
             self.check()
@@ -440,11 +440,11 @@ class StatementGuard:
         self._first, self._holding = None, False
 
     def end(self) -> None:
-        """Give the signals back; what has waited for the end comes now."""
+        """Restore the handlers of signals; a signal that has waited for the end is raised now."""
         self._holding = self._holding or self._outlasts
         for number in list(self._before):
             before = self._before.pop(number)
-            # Who has taken a signal meanwhile keeps it.
+            # A handler that was installed meanwhile stays.
             if signal.getsignal(number) == self._handle and (number != signal.SIGINT or not self._outlasts):
                 signal.signal(number, before)
         if self._ending:
@@ -505,7 +505,7 @@ class StatementGuard:
             self._ending.append(number)
 
     def _let_through(self, frame: Any) -> None:
-        """Hand an interrupt to who had them before; the next one waits, so that it does not end what this one begins to clean up."""
+        """Call the handler of before; the next interrupt waits, so that it does not end the cleaning up that this one begins."""
         self._holding, self._first = True, time.monotonic()
         try:
             self._before[signal.SIGINT](signal.SIGINT, frame)
@@ -584,11 +584,10 @@ def at_once(change: Callable[[], T]) -> T:
     >>> at_once(lambda: 7)
     7
     """
-    ended: list[bool] = []
-    no_return(lambda: bool(ended))
-    answer = change()
-    ended.append(True)
-    return answer
+    answers: list[T] = []
+    no_return(lambda: bool(answers))
+    answers.append(change())
+    return answers[0]
 
 
 @contextmanager

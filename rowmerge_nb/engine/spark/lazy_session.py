@@ -104,7 +104,7 @@ class LazySession:
         return bool(loss)
 
     def news(self) -> list[str]:
-        """Return what users should know of the session and have not been told yet."""
+        """Return sentences about what has happened to the session since the last call."""
         news, self._news = self._news, []
         return news
 

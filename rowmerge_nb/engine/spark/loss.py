@@ -59,9 +59,9 @@ class Home:
         if self.process is not None and self.process.poll() is not None:
             return f"its Java process {_end_of(self.process, self.kills)}"
         now = set(_folders(self.directory.path / "spark"))
-        gone = self.folders - now
+        missing = self.folders - now
         self.folders |= now
-        if self.condemned or gone or not self.directory.is_intact:
+        if self.condemned or missing or not self.directory.is_intact:
             return f"its temporary folder '{self.directory.path}' was emptied"
         return ""
 
@@ -93,8 +93,9 @@ def loss_of(session: Any) -> str:
         process = _process_of(session.sparkContext)
     except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so by one of several errors
         return ""
-    ended = process is not None and process.poll() is not None
-    return f"its Java process {_end_of(process, _kills())}" if ended and process is not None else ""
+    if process is None or process.poll() is None:
+        return ""
+    return f"its Java process {_end_of(process, _kills())}"
 
 
 def note_failure(session: Any, failure: BaseException) -> str:
@@ -128,7 +129,7 @@ def forget(session: Any) -> None:
             session.stop()
         with suppress(Exception):
             gateway.shutdown()
-        # Spark's Java ends when nobody can write to it any more.
+        # Spark's Java ends at the end of its standard input.
         _end(process)
     with suppress(Exception):
         gateway.close()
@@ -168,7 +169,7 @@ def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
     name = signal.Signals(-code).name
     if -code != signal.SIGKILL:
         return f"was ended by signal {-code} ({name})"
-    by = "the machine's out-of-memory killer" if _kills() > kills else "somebody, or by the machine for lack of memory"
+    by = "the system's out-of-memory killer" if _kills() > kills else "a user or a program, or by the system for lack of memory"
     return f"was killed by signal {-code} ({name}): by {by}"
 
 

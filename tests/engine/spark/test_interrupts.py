@@ -49,7 +49,7 @@ def test_what_the_story_tells_has_a_name_in_it(name: str) -> None:
     assert f"`{name}`" in (interrupts.__doc__ or "") or name == "Interrupts"
 
 
-def committed() -> int:
+def commit_and_interrupt() -> int:
     """Do what a statement does from its commit on, and be interrupted behind it."""
     no_return(lambda: True)
     note_result("the result")
@@ -60,7 +60,7 @@ def committed() -> int:
 def test_an_interrupt_behind_the_commit_is_put_off_and_gives_the_result() -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(StatementInterrupted) as caught:
-        guarded(committed)
+        guarded(commit_and_interrupt)
     assert (caught.value.changed, caught.value.result) == (True, "the result")
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -134,7 +134,7 @@ def test_an_interrupt_that_was_put_off_is_let_into_it_at_once() -> None:
 def test_a_statement_within_a_statement_has_a_guard_of_its_own() -> None:
     def work() -> int:
         with pytest.raises(StatementInterrupted) as caught:
-            guarded(committed)
+            guarded(commit_and_interrupt)
         assert caught.value.changed is True
         # The statement around it has committed nothing, and can be interrupted.
         signal.raise_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ def test_the_statement_of_a_cell_takes_the_guard_of_the_cell() -> None:
     shown = []
 
     def cell() -> None:
-        guarded(committed)
+        guarded(commit_and_interrupt)
         shown.append("the report")
 
     with pytest.raises(StatementInterrupted) as caught:
@@ -199,7 +199,7 @@ def test_a_guard_in_another_thread_leaves_signals_alone() -> None:
     assert answers == [7]
 
 
-def test_a_handler_of_somebody_elses_that_raises_nothing_has_the_interrupt() -> None:
+def test_a_handler_that_raises_nothing_gets_every_interrupt() -> None:
     seen = []
     before = signal.signal(signal.SIGINT, lambda *_: seen.append(True))
     try:

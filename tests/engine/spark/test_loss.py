@@ -31,7 +31,7 @@ class Context:
         self._gateway = SimpleNamespace(proc=process)
 
 
-def ended(code: str) -> Any:
+def session_after(code: str) -> Any:
     """Return a session whose Java has ended as a program of Python does."""
     process = subprocess.Popen([sys.executable, "-c", code])
     process.wait()
@@ -43,7 +43,7 @@ def ended(code: str) -> Any:
     [
         (
             "import os; os.kill(os.getpid(), 9)",
-            "its Java process was killed by signal 9 (SIGKILL): by somebody, or by the machine",
+            "its Java process was killed by signal 9 (SIGKILL): by a user or a program, or by",
         ),
         ("import os; os.kill(os.getpid(), 15)", "its Java process was ended by signal 15 (SIGTERM)"),
         ("raise SystemExit(3)", "its Java process ran out of its own memory"),
@@ -51,7 +51,7 @@ def ended(code: str) -> Any:
     ],
 )
 def test_how_java_has_ended_is_named(code: str, words: str) -> None:
-    assert loss_of(ended(code)).startswith(words)
+    assert loss_of(session_after(code)).startswith(words)
 
 
 def test_the_out_of_memory_killer_is_named_where_the_machine_counts_its_kills(
@@ -60,10 +60,10 @@ def test_the_out_of_memory_killer_is_named_where_the_machine_counts_its_kills(
     events = tmp_path / "memory.events"
     events.write_text("oom 1\noom_kill 4\n")
     monkeypatch.setattr(module, "_MEMORY_EVENTS", (tmp_path / "none", events))
-    session, own = ended("import os; os.kill(os.getpid(), 9)"), PrivateDirectory()
+    session, own = session_after("import os; os.kill(os.getpid(), 9)"), PrivateDirectory()
     module.keep_home(session.sparkContext, own)
     events.write_text("oom 2\noom_kill 5\n")
-    assert loss_of(session).endswith("by the machine's out-of-memory killer")
+    assert loss_of(session).endswith("by the system's out-of-memory killer")
     own.remove()
 
 
@@ -95,7 +95,7 @@ def test_an_error_of_a_missing_file_of_sparks_condemns_it() -> None:
 
 
 def test_the_error_of_a_statement_names_the_end_of_java_and_what_to_do() -> None:
-    session = LazySession(ended("import os; os.kill(os.getpid(), 9)"))
+    session = LazySession(session_after("import os; os.kill(os.getpid(), 9)"))
     error = ExecutionError("Spark could not run the statement")
     error.__cause__ = ConnectionRefusedError("refused")
     session.note_failure(error)
@@ -104,7 +104,7 @@ def test_the_error_of_a_statement_names_the_end_of_java_and_what_to_do() -> None
 
 
 def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> None:
-    engine = Engine(spark=ended("import os; os.kill(os.getpid(), 9)"))
+    engine = Engine(spark=session_after("import os; os.kill(os.getpid(), 9)"))
     with pytest.raises(SetupError, match="The Spark session that the engine was given can be used no more: its Java") as caught:
         _ = engine.spark
     assert "Engine() makes an engine with a Spark of its own" in str(caught.value.hint)
@@ -113,8 +113,8 @@ def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> No
     assert caught.value.changed is False
 
 
-def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None:
-    session = ended("import os; os.kill(os.getpid(), 9)")
+def test_settings_are_not_given_back_to_a_session_whose_java_has_session_after() -> None:
+    session = session_after("import os; os.kill(os.getpid(), 9)")
 
     def refuse(*_: object) -> None:
         raise ConnectionRefusedError("refused")
