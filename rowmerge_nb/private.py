@@ -51,6 +51,8 @@ class PrivateDirectory:
     def __init__(self) -> None:
         self._process = os.getpid()
         with needs_temporary_space():
+            # A cleaner may have removed the folder that the variable TMPDIR names.
+            Path(tempfile.gettempdir()).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
             try:
                 self._lock = _made_lock(self.path / _LOCK)
@@ -61,16 +63,25 @@ class PrivateDirectory:
     def remove(self) -> None:
         """Remove the directory; a process that was forked off leaves it to the one that made it."""
         if self._lock >= 0 and os.getpid() == self._process:
-            # The lock goes last, so that `sweep` finds again what stays.
-            with suppress(OSError):
-                for entry in self.path.iterdir():
-                    if entry.is_dir():
-                        shutil.rmtree(entry)
-                    elif entry.name != _LOCK:
-                        entry.unlink()
-                shutil.rmtree(self.path)
+            # By its handle: where a cleaner has removed it, the name may be another's. The lock goes last, so that `sweep` finds what stays.
+            with suppress(OSError), opened_own_directory(self.path) as directory:
+                for entry in _names(directory):
+                    if entry != _LOCK:
+                        _remove(entry, directory)
+                with suppress(FileNotFoundError):
+                    os.unlink(_LOCK, dir_fd=directory)
+                self.path.rmdir()
             os.close(self._lock)
             self._lock = -1
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the directory has the lock with which it was made; a cleaner may have removed both."""
+        try:
+            there, ours = (self.path / _LOCK).lstat(), os.fstat(self._lock)
+        except OSError:
+            return False
+        return os.path.samestat(there, ours)
 
 
 @contextmanager

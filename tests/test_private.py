@@ -52,6 +52,36 @@ def test_what_a_dead_process_left_goes_and_what_a_living_one_has_stays(shared: P
     assert list(shared.iterdir()) == []
 
 
+def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_the_end(shared: Path) -> None:
+    own = PrivateDirectory()
+    assert own.is_intact
+    (own.path / "lock").unlink()
+    (own.path / "spark").mkdir()
+    assert not own.is_intact
+    own.remove()
+    assert not own.path.exists()
+    assert not own.is_intact
+
+
+def test_what_stands_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(shared: Path, tmp_path: Path) -> None:
+    own, another = PrivateDirectory(), tmp_path / "another"
+    another.mkdir()
+    (another / "letter").write_text("mine")
+    (own.path / "lock").unlink()
+    own.path.rmdir()
+    own.path.symlink_to(another)
+    assert not own.is_intact
+    own.remove()
+    assert (another / "letter").read_text() == "mine"
+
+
+def test_a_temporary_directory_that_a_cleaner_has_removed_is_made_anew(shared: Path) -> None:
+    shared.rmdir()
+    own = PrivateDirectory()
+    assert own.path.parent == shared
+    own.remove()
+
+
 def test_the_directory_of_a_process_that_is_killed_is_swept_by_the_next_one(shared: Path) -> None:
     code = "import sys, time; from rowmerge_nb.private import *; print(PrivateDirectory().path, flush=True); time.sleep(600)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(shared)}

@@ -79,7 +79,7 @@ class Engine:
         wanted = (RuleSettings, type(None))
         checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
         self._session = session
-        self._catalogs = Catalogs(catalog, schema, lambda: session.spark)
+        self._catalogs = Catalogs(catalog, schema, lambda: session.current)
         self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
 
     # -- Spark ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.output import Written
@@ -428,6 +429,12 @@ class Result:
         return self._repr_mimebundle_()["text/plain"]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        trace = self.trace
+        changed = trace.state == StatementState.FINISHED and trace.committed and not trace.skipped and bool(trace.qualified)
+        # Whatever ends the drawing says that the change is in the store.
+        return StatementGuard(result=self, changed=changed).run(self._bundle)
+
+    def _bundle(self) -> dict[str, str]:
         if self.explained is not None:
             from rowmerge_nb.report.bundle import explained_bundle
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, Int, Unicode
 
-from rowmerge_nb.engine.spark.interrupts import told_in_cell
-from rowmerge_nb.errors import RowMergeError, SetupError
+from rowmerge_nb.engine.spark.interrupts import StatementGuard
+from rowmerge_nb.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.names import nearest
 from rowmerge_nb.notebook import debugging, transformer
 from rowmerge_nb.notebook.completion import matcher
@@ -31,7 +31,7 @@ from rowmerge_nb.notebook.display import (
 )
 from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, OPTIONS, MagicUse, docstring, help_text, parse_line, states_of
 from rowmerge_nb.notebook.orphans import orphans_bundle
-from rowmerge_nb.notebook.progress import Progress
+from rowmerge_nb.notebook.progress import Progress, ends_with_cell
 from rowmerge_nb.notebook.template import Rendered, render
 from rowmerge_nb.words import plural
 
@@ -48,6 +48,21 @@ if TYPE_CHECKING:
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
 _ENGINE_OPTIONS: Final = ("paradigm", "flow", "duplicates", "era", "dialect", "trace", "verify")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What the statements of a cell share.
+
+    Args:
+        rendered: the cell's text with the values of its variables.
+        first_line: the number of the line on which the text begins.
+        parts: the parts of the reports that are shown; None for the usual ones.
+    """
+
+    rendered: Rendered
+    first_line: int
+    parts: str | None
 
 
 def _choices(name: str) -> list[str]:
@@ -81,31 +96,38 @@ class MergeMagic(Magics):
     @line_cell_magic
     def merge(self, line: str, cell: str | None = None) -> None:
         """Run SQL statements, and show what happened."""
-        shown: list[Bundle] = []
+        guard = StatementGuard(free=True, outlasts=cell is not None and ends_with_cell(self.shell))
+        guard.run(lambda: self._guarded(line, cell, guard))
+
+    def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> None:
+        """Run a cell or a line under a guard, and show the error that ends it."""
         first_line = 1 if cell is None else 2
         try:
-            use = parse_line(line)
-            command = _command_of(use.rest) if cell is None else ""
-            if command:
-                use = _with_more_options(use)
-            _check_doctor(command, use)
-            if use.has("help") or command == "help" or (cell is None and not use.rest and not use.values and not use.quiet_name):
-                show(text_bundle(help_text()))
-            elif command:
-                self._command(command, use)
-            else:
-                self._run(use.rest if cell is None else cell, use, first_line, shown)
+            guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
         except RowMergeError as error:
             if error.result is not None:
                 self.shell.user_ns["_merge"] = error.result
             at = getattr(error, "cell_line", first_line)
-            show(error_bundle(error, at, parts=getattr(error, "cell_parts", None), timings=self.timings))
-            if error.result is not None and use.has("explore"):
+            show(_bundle_of_error(error, at, timings=self.timings))
+            if error.result is not None and parse_line(line).has("explore"):
                 _explore(error.result)
             # `from None`: what lies below is the engine's own business; it stays in the exception's __context__.
             raise without_traceback(error, at) from None
 
-    def _run(self, source: str, use: MagicUse, first_line: int, shown: list[Bundle]) -> None:
+    def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> None:
+        """Run what a cell or a line asks for: help, a command, statements."""
+        command = _command_of(use.rest) if cell is None else ""
+        if command:
+            use = _with_more_options(use)
+        _check_doctor(command, use)
+        if use.has("help") or command == "help" or (cell is None and not use.rest and not use.values and not use.quiet_name):
+            show(text_bundle(help_text()))
+        elif command:
+            self._command(command, use)
+        else:
+            self._run(use.rest if cell is None else cell, use, 1 if cell is None else 2, guard)
+
+    def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
         """Run the statements of a cell, each shown as it ends."""
         if first_line > 1 and use.rest:
             msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"
@@ -125,45 +147,72 @@ class MergeMagic(Magics):
         _check_clashes(use)
         _check_alone(use, len(statements))
         options = self._options(use)
-        for number, (text, offset) in enumerate(statements, 1):
-            try:
-                whole_cell = first_line > 1 and self.progress
-                tasks = getattr(engine, "running_tasks", lambda: None)
-                rows = getattr(engine, "running_rows", lambda: None)
-                with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
-                    result = self._statement(engine, text, use, {**options, "progress": progress})
-            except RowMergeError as error:
-                _note_line(error, rendered, offset, len(text), first_line)
-                error.__dict__["cell_parts"] = parts
-                told = "" if use.has("explain") or use.has("dry-run") else _what_ran(number, len(statements), error.changed)
-                error.hint = " ".join(filter(None, [_ended(error.hint, told), told])) or None
-                raise
-            self.shell.user_ns["_merge"] = result
-            for name in filter(None, (use.values.get("output"), use.quiet_name)):
-                self.shell.user_ns[name] = result
-            if not use.quiet_name:
-                at = 1 if rendered.inserted(offset, offset + len(text)) else rendered.source_line(offset) + first_line - 1
-                shown.append(self._bundle(result, use, parts, at))
-                show(shown[-1])
-                if use.has("explore"):
-                    _explore(result)
+        cell, shown = _Cell(rendered, first_line, parts), list[Bundle]()
+        number = 1
+
+        def complete(error: RowMergeError) -> None:
+            text, offset = statements[number - 1]
+            error.statement = error.statement or text
+            _note_line(error, rendered, offset, len(text), first_line)
+            error.__dict__["cell_parts"] = parts
+            planned = use.has("explain") or use.has("dry-run")
+            report = "" if planned else _what_ran(number, len(statements), error.changed)
+            error.hint = " ".join(filter(None, [_ended(error.hint, report), report])) or None
+
+        def run_all() -> None:
+            nonlocal number
+            for text, offset in statements:
+                guard.check()
+                self._run_one(engine, text, offset, use, options, cell, shown)
+                guard.hold()
+                guard.check()
+                if number < len(statements):
+                    number += 1
+                    guard.next_statement()
+
+        guard.part(run_all, complete)
+
+    def _run_one(
+        self,
+        engine: Engine,
+        text: str,
+        offset: int,
+        use: MagicUse,
+        options: Mapping[str, Any],
+        cell: _Cell,
+        shown: list[Bundle],
+    ) -> None:
+        """Run one statement of a cell, and show its report."""
+        whole_cell = cell.first_line > 1 and self.progress
+        tasks = getattr(engine, "running_tasks", lambda: None)
+        rows = getattr(engine, "running_rows", lambda: None)
+        with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
+            result = self._statement(engine, text, use, {**options, "progress": progress})
+        self.shell.user_ns["_merge"] = result
+        for name in filter(None, (use.values.get("output"), use.quiet_name)):
+            self.shell.user_ns[name] = result
+        if use.quiet_name:
+            return
+        inserted = cell.rendered.inserted(offset, offset + len(text))
+        at = 1 if inserted else cell.rendered.source_line(offset) + cell.first_line - 1
+        shown.append(self._bundle(result, use, cell.parts, at))
+        show(shown[-1])
+        if use.has("explore"):
+            _explore(result)
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison | Audit:
-        def run() -> Result | Comparison | Audit:
-            if use.has("audit"):
-                chosen = _for_audit(use, options)
-                return engine.audit(statement=text, **chosen)
-            if use.has("compare"):
-                return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
-            if use.has("explain"):
-                return engine.explain(text, **options)
-            asked: dict[str, Any] = {name: True for name in ("rehearse", "near", "check") if use.has(name)}
-            if use.has("record"):
-                asked["record"] = use.values["record"]
-            asked |= {name: use.values[name] for name in ("why", "fault") if use.has(name)}
-            return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
-
-        return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
+        if use.has("audit"):
+            chosen = _for_audit(use, options)
+            return engine.audit(statement=text, **chosen)
+        if use.has("compare"):
+            return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
+        if use.has("explain"):
+            return engine.explain(text, **options)
+        asked: dict[str, Any] = {name: True for name in ("rehearse", "near", "check") if use.has(name)}
+        if use.has("record"):
+            asked["record"] = use.values["record"]
+        asked |= {name: use.values[name] for name in ("why", "fault") if use.has(name)}
+        return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
         if use.has("compare") or use.has("audit"):
@@ -228,13 +277,12 @@ class MergeMagic(Magics):
             msg = f"--{refused[0]} and %merge undo do not go together"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{refused[0]} out.")
         engine, table = self._engine(use), use.rest.partition(" ")[2]
-        results: list[Result] = []
-        told_in_cell(lambda: results.append(engine.undo(table or None)), lambda: bool(results), f"UNDO {table}".strip())
-        self.shell.user_ns["_merge"] = results[0]
+        result = engine.undo(table or None)
+        self.shell.user_ns["_merge"] = result
         if use.quiet_name:
-            self.shell.user_ns[use.quiet_name] = results[0]
+            self.shell.user_ns[use.quiet_name] = result
         else:
-            show(result_bundle(results[0], parts=None, timings=self.timings, max_rows=self.max_rows, first_line=1))
+            show(result_bundle(result, parts=None, timings=self.timings, max_rows=self.max_rows, first_line=1))
 
     def _options_bundle(self) -> Bundle:
         rows = []
@@ -314,6 +362,14 @@ def _check_alone(use: MagicUse, statements: int) -> None:
         if use.has(name) and statements > 1:
             msg = f"{what}, and the cell has {statements}"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Put the statement to {name} into a cell of its own.")
+
+
+def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
+    """Build the bundle of an error; where its report cannot be drawn, that of its words."""
+    try:
+        return error_bundle(error, first_line, parts=getattr(error, "cell_parts", None), timings=timings)
+    except Exception as failure:  # noqa: BLE001 - what became of the change must be shown, whatever fails in drawing it
+        return text_bundle(f"{error}\nThe report could not be drawn: {error_text(failure)}")
 
 
 def _explore(result: Any) -> None:

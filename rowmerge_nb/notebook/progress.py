@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "ends_with_cell"]
 
 _DELAY: Final = 0.5
 
@@ -202,6 +202,11 @@ def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: boo
     if hasattr(shell, "kernel"):
         return _NotebookPainter(shell, again) if whole_cell and _is_magic_cell(shell) else _Painter()
     return _TerminalPainter() if sys.stderr is not None and sys.stderr.isatty() else _Painter()
+
+
+def ends_with_cell(shell: Any) -> bool:
+    """Return whether nothing follows a cell magic in its cell, and the kernel takes SIGINT back when the cell has ended."""
+    return hasattr(getattr(shell, "kernel", None), "post_handler_hook") and _is_magic_cell(shell)
 
 
 def _is_magic_cell(shell: Any) -> bool:

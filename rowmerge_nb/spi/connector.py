@@ -54,7 +54,7 @@ class Connector(ABC):
     """The kind of store, shown in reports: ``"memory"``, ``"hive"``, ..."""
 
     commits_in_finish: bool = False
-    """Whether ``finish_merge`` and its like make the change last.
+    """Whether ``finish_merge`` and its like make the change last, and so do ``drop_table`` and whatever else defines something.
 
     The engine then lets no interrupt into such a call, makes it in a thread of its own, and never makes it for a rehearsal.
     """

@@ -38,7 +38,9 @@ class Procedure:
         name: its name in lower case.
         arguments: its arguments in order, required ones first.
         call: gets the session, and by name a plain value for every argument, as Arrow's ``as_py`` gives them. What it cannot do
-            with them is a ConnectorError; INVALID_PROCEDURE_ARGUMENT is the code of values that make no sense.
+            with them is a ConnectorError; INVALID_PROCEDURE_ARGUMENT is the code of values that make no sense. Interrupts are put off
+            while it runs, as in a commit. An error of ours says by its ``changed`` whether something was changed: False unless it is set.
+            After any other error this is not known.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> Procedure("system", "greet", (ProcedureArgument("who", VARCHAR),), lambda session, who: print(f"hello {who}")).name

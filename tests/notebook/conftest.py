@@ -23,7 +23,7 @@ class FakeEngine:
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.engine.spark.interrupts import interrupted_too_late
+        from rowmerge_nb.engine.spark.interrupts import guarded, interrupted_too_late, no_return, note_result
         from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))
@@ -35,8 +35,10 @@ class FakeEngine:
         if "STOP" in sql:
             raise KeyboardInterrupt
         done = Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.rsplit(maxsplit=1)[-1]))
+        if "EXPLAIN" not in sql and "SELECT" not in sql:
+            # What a real engine does when it commits.
+            guarded(lambda: (no_return(lambda: True), note_result(done)))
         if "LATE" in sql:
-            options["progress"]("commit")
             raise KeyboardInterrupt
         if "AFTER" in sql:
             raise interrupted_too_late(done)

@@ -3,13 +3,16 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
+import signal
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted
+from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.magics import project_defaults, register
 from rowmerge_nb.notebook.options import OPTIONS
 from rowmerge_nb.notebook.transformer import line_for_empty_cell
@@ -151,6 +154,99 @@ def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word)
     assert "Statements 1 to 2 of this cell ran and stay; statement 3 did not run." in " ".join(cell.text.split())
     assert len(notebook.engine.asked) == 2
     assert "is unchanged" not in cell.text
+
+
+def strike_in(monkeypatch, name, strike, *, before=True):
+    """Have a function of the magics strike at its first call, before or after its work."""
+    function, calls = getattr(magics, name), []
+
+    def striking(*arguments, **options):
+        calls.append(name)
+        if before and len(calls) == 1:
+            strike()
+        given = function(*arguments, **options)
+        if not before and len(calls) == 1:
+            strike()
+        return given
+
+    monkeypatch.setattr(magics, name, striking)
+
+
+def interrupt_twice():
+    for _ in range(2):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("name", ["result_bundle", "show"])
+def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(notebook, monkeypatch, name, before):
+    strike_in(monkeypatch, name, interrupt_twice, before=before)
+    cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
+    assert isinstance(cell.failure, StatementInterrupted)
+    assert cell.failure.changed is True
+    assert cell.failure.result.trace.target == "a"
+    assert "Table a dropped." in cell.text, "the report is shown as a whole"
+    assert "Statement 1 of this cell ran and stays; statement 2 did not run." in " ".join(cell.text.split())
+    assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a"]
+
+
+@pytest.mark.parametrize("name", ["result_bundle", "show"])
+def test_an_error_in_a_report_says_that_the_change_is_there(notebook, monkeypatch, name):
+    def fail():
+        raise ValueError("no font")
+
+    strike_in(monkeypatch, name, fail)
+    cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
+    assert isinstance(cell.failure, RowMergeError)
+    assert cell.failure.changed is True
+    assert cell.failure.message == "The change is there, and what came after it failed: ValueError: no font"
+    assert "no font" in cell.text
+    assert "statement 2 did not run" in " ".join(cell.text.split())
+
+
+def test_an_error_whose_report_cannot_be_drawn_is_shown_in_words(notebook, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("no font")
+
+    monkeypatch.setattr(magics, "error_bundle", fail)
+    cell = notebook.run("%%merge\nDROP TABLE LATE")
+    assert cell.failure.changed is True
+    assert "the change is there" in cell.text
+    assert "The report could not be drawn: ValueError: no font" in cell.text
+
+
+def test_an_interrupt_while_an_error_is_shown_does_not_hide_it(notebook, monkeypatch):
+    strike_in(monkeypatch, "show", interrupt_twice)
+    cell = notebook.run("%%merge\nSELECT FAIL")
+    assert cell.failure.code == "COLUMN_NOT_FOUND"
+    assert "cannot be resolved" in cell.text
+
+
+def test_an_interrupt_between_statements_says_which_have_run(notebook, monkeypatch):
+    for strike_first in (True, False):
+        begin = StatementGuard.next_statement
+
+        def interrupted_there(guard, begin=begin, strike_first=strike_first):
+            if strike_first:
+                signal.raise_signal(signal.SIGINT)
+            begin(guard)
+            if not strike_first:
+                signal.raise_signal(signal.SIGINT)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(StatementGuard, "next_statement", interrupted_there)
+            cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b")
+        assert isinstance(cell.failure, StatementInterrupted)
+        assert cell.failure.changed is False
+        assert "Statement 1 of this cell ran and stays" in " ".join(cell.text.split())
+    assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a"] * 2
+
+
+def test_a_cell_whose_interrupt_came_too_late_leaves_the_handler_as_it_was(notebook):
+    before = signal.getsignal(signal.SIGINT)
+    notebook.run("%%merge\nDROP TABLE LATE")
+    notebook.run("%%merge\nDROP TABLE a")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize(("form", "keys"), [("text", {"text/plain", "text/html"}), ("json", {"text/plain", "text/html"})])

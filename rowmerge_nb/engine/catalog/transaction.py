@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.call_log import CallLog
 from rowmerge_nb.engine.catalog.scans import Scans
-from rowmerge_nb.engine.spark.interrupts import in_thread
+from rowmerge_nb.engine.spark.interrupts import in_thread, no_return
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.spi.operations import Operation
@@ -138,8 +138,10 @@ class StatementTransaction:
         *,
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
+        catalog: str = "",
+        whole: bool = True,
     ) -> T:
-        """Make the call that makes the change last; to be made while interrupts are put off.
+        """Make a call that makes a change last; from here on the statement's guard puts signals off.
 
         Args:
             method: its name.
@@ -147,16 +149,21 @@ class StatementTransaction:
             given: what it is called with, in a few words.
             gave: says what came back.
             size: the size of the fragments that are handed over; None where there are none.
+            catalog: the catalog whose connector is called; ``""`` for that of the target.
+            whole: a call that fails has changed nothing; a procedure may have, unless it raises an error of ours that says so.
 
         Raises:
             RowMergeError: ``changed`` is what the connector says of it: by default that nothing was changed.
         """
-        connector = self.opened_target().connector
+        connector = (self.opened(catalog) if catalog else self.opened_target()).connector
         threaded = connector.commits_in_finish or connector.commits_in_thread
+        no_return(lambda: self.changed)
         before, self.changed = self.changed, None
         try:
             answer = self.log.call(method, partial(in_thread, call) if threaded else call, given, gave=gave, size=size)
         except RowMergeError as error:
+            if not whole and getattr(error, "step", "") == method:
+                error.changed = None
             # A connector that commits in its finish call has done so already when its commit is called.
             error.changed = self.changed = before or error.changed
             raise
@@ -164,7 +171,7 @@ class StatementTransaction:
         return answer
 
     def commit(self) -> None:
-        """Commit what the statement changed, then end what it only read; to be called while interrupts are put off.
+        """Commit what the statement changed, then end what it only read.
 
         Once the change is committed nothing can undo it; what goes wrong after that is told in ``notices``.
         """

@@ -126,7 +126,7 @@ _USUAL_STEPS: Final = {
 }
 """What is usually to be done, by error code, where nobody has said something better."""
 
-_JAVA_GONE: Final = "Spark's Java process is gone: it crashed, was killed, or ran out of memory"
+_JAVA_GONE: Final = "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
 _SHORT_OF_MEMORY: Final = re.compile(
     r"\[UNABLE_TO_ACQUIRE_MEMORY\] (.+?)\.? SQLSTATE|java\.lang\.OutOfMemoryError(?:: (.+))?|SparkOutOfMemoryError"
 )
@@ -134,9 +134,9 @@ _MORE_MEMORY: Final = (
     "Join fewer tables at once, or write fewer literals; the variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts, gives a Spark "
     "of our own more memory."
 )
-_ANOTHER_PROCESS: Final = (
-    "Start a new Python process (in a notebook: restart the kernel); the variable ROWMERGE_DRIVER_MEMORY, as 4g, gives a Spark of our own "
-    "more memory. engine.table(name) still gives the rows of tables in memory."
+_RUN_AGAIN: Final = "Run the statement again. The variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts, gives a Spark of our own more memory."
+_CONNECT_GONE: Final = re.compile(
+    r"INVALID_HANDLE\.SESSION_|StatusCode\.UNAVAILABLE|failed to connect to all addresses", re.IGNORECASE
 )
 
 
@@ -166,7 +166,14 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
         isinstance(error, ConnectionError)
         and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
     )
-    return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_ANOTHER_PROCESS), error) if lost else None
+    if lost:
+        # `LazySession.note_failure` adds how it has ended.
+        return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_RUN_AGAIN), error)
+    if "Connect" in type(error).__name__ and _CONNECT_GONE.search(str(error)):
+        msg = "The Spark Connect server, or the session on it, is gone"
+        hint = "Connect again, and give the new session to a new engine: Engine(spark=session)."
+        return _with_cause(ExecutionError(msg, step=step, hint=hint), error)
+    return None
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:

@@ -15,50 +15,56 @@ means something else on either side of it:
 - The rollback itself is done by `to_its_end`: who has interrupted a statement often does so twice, and the second interrupt must not
   end the cleaning up.
 
-**From it on to the result** interrupts are put off (`interrupts_put_off`): noted, and not raised. What was noted is told when the change is
-there and the result is whole (`interrupted_too_late`). The call itself is made by `in_thread` where the connector allows that, since a wait
+**From it on until the statement's guard ends** signals are put off: noted, and not raised. `StatementGuard` does so. Every statement has one:
+`guarded` makes it, or takes that of the cell, which ends when the report is shown. Every call that makes a change last calls `no_return`
+first, through `StatementTransaction.lasting` or `at_once`. What was noted is raised when the result is whole (`interrupted_too_late`). The call itself is made by `in_thread` where the connector allows that, since a wait
 can be given up and a call that hangs cannot: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait by `WaitEndedError`, and
-the error says that the outcome is unknown.
+the error says that the outcome is unknown. What may take long after the commit can be interrupted nevertheless (`interrupts_let_in`).
 
-**After it**, between the result and its way to the caller, there is nothing left to stop: `told_wherever_it_came` says that the change is there,
-and gives the result. It also tells of an interrupt that comes before a statement's run, while its transaction is made.
+**Whatever is raised** leaves a guard with what is known of the change: an interrupt, an error in a report, SIGTERM. The guard lets the first
+interrupt of a statement through and puts off all others, so that a second one ends neither a rollback nor a report. `note_result` hands it
+the result.
 
 **Where nothing stays**, as in the making of a cache, `told_where_nothing_stays` ends what was begun and says so in a sentence.
 
-**In a cell** an interrupt may come before the engine is asked or after it has answered. `told_in_cell` makes the same error of it, so that the
-cell's report says what became of the statement.
-
-Signals reach the main thread alone, so that in others there is nothing to do. A connector whose driver loses interrupts has means of its own
-(`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt here as Python does.
+Shorter stretches put interrupts off by `interrupts_put_off`. Signals reach the main thread alone, so that in others there is nothing to do.
+A connector whose driver loses interrupts has means of its own (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt here
+as Python does.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, Final, NoReturn, TypeVar
 
-from rowmerge_nb.errors import StatementInterrupted
+from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
 
 __all__ = [
     "PATIENCE_SECONDS",
     "Interrupts",
+    "StatementGuard",
     "WaitEndedError",
+    "at_once",
+    "guarded",
     "in_thread",
     "interrupted_too_late",
     "interruptible",
     "interruption",
     "interrupts_afterwards",
+    "interrupts_let_in",
     "interrupts_put_off",
+    "no_return",
+    "note_result",
     "raise_put_off",
     "run_cancellable",
     "to_its_end",
-    "told_in_cell",
     "told_where_nothing_stays",
-    "told_wherever_it_came",
 ]
 
 T = TypeVar("T")
@@ -318,31 +324,6 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
     return error
 
 
-def told_wherever_it_came(run: Callable[[], T], done: Callable[[], object], changed: Callable[[], bool | None]) -> T:
-    """Run a statement; an interrupt that comes where nothing else tells of it, before its run or after it, says what became of the change.
-
-    Args:
-        run: runs it.
-        done: gives its result once its change is there, and None before.
-        changed: whether its change is there, as far as it is known.
-
-    Raises:
-        StatementInterrupted: an interrupt came; if the change is there, the error has the result.
-
-    >>> told_wherever_it_came(lambda: 7, lambda: None, lambda: False)
-    7
-    """
-    try:
-        return run()
-    except KeyboardInterrupt as interrupt:
-        if (result := done()) is not None:
-            raise interrupted_too_late(result) from None
-        look = "Look at the table before you run the statement again"
-        error = interruption(interrupt, "run", changed=changed(), look=look)
-        assert error is not None
-        raise error from interrupt
-
-
 def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
     """Run what is no statement, and leaves nothing behind where it is interrupted.
 
@@ -364,29 +345,257 @@ def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
         raise StatementInterrupted(msg, hint=hint) from None
 
 
-def told_in_cell(run: Callable[[], T], ended: Callable[[], bool], text: str) -> T:
-    """Run a statement of a cell; while it runs the engine turns an interrupt into an error itself, and here it came before or after.
+# -- the guard of a statement ---------------------------------------------------------------------------------------------
+
+_LOOK: Final = "Look at the table before you run the statement again"
+_DO_NOT_REPEAT: Final = "Do not run it again."
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a process: from the point of no return on they wait until the change is reported."""
+
+
+def _nothing_changed() -> bool | None:
+    return False
+
+
+class StatementGuard:
+    """Keeps signals from a statement whose change may be in its store, and adds to every error what is known of that change.
 
     Args:
-        run: runs it.
-        ended: whether the statement had ended.
-        text: the statement's text.
+        free: the next statement that is run may take the guard: that of a cell, which shows the statement's report within it.
+        outlasts: SIGINT is put off until another handler is installed. A kernel does that when a cell has ended.
+        result: the statement's result, once it is whole; it may be completed later.
+        changed: its change is in the store.
 
-    Raises:
-        StatementInterrupted: an interrupt came.
+    Attributes:
+        result: as above.
+        came: an interrupt was put off.
 
-    >>> told_in_cell(lambda: 7, lambda: True, "SELECT 7")
+    >>> StatementGuard().run(lambda: 7)
     7
     """
-    try:
-        return run()
-    except KeyboardInterrupt:
-        changed = ended()
-        msg = (
-            "The interrupt came when the statement had ended; its change is there"
-            if changed
-            else "The statement was interrupted before it had begun to change anything"
-        )
-        error = StatementInterrupted(msg, step="plan", changed=changed)
-        error.statement = text
-        raise error from None
+
+    def __init__(self, *, free: bool = False, outlasts: bool = False, result: Any = None, changed: bool = False) -> None:
+        self.result = result
+        self.came = False
+        self._free = free
+        self._outlasts = outlasts
+        self._holding = False
+        self._first: float | None = None
+        self._changed: Callable[[], bool | None] = lambda: changed
+        self._before: dict[int, Any] = {}
+        self._ending: list[int] = []
+
+    # -- for the caller -------------------------------------------------------------------------------------------
+
+    def run(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+        """Run a statement; what is raised says what became of its change.
+
+        Args:
+            work: runs it.
+            complete: adds to an error what else is known.
+
+        Raises:
+            RowMergeError: an interrupt came, or something failed when the change was in the store.
+        """
+        token, error = _current.set(self), None
+        try:
+            try:
+                self._install(signal.SIGINT)
+                answer = self.part(work, complete)
+            finally:
+                _current.reset(token)
+                self.end()
+        except KeyboardInterrupt as interrupt:
+            # It came while the handlers were put back.
+            error = self._error(interrupt, complete)
+        if error is not None:
+            raise error
+        return answer
+
+    def part(self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+        """Run a part of what is guarded, with errors as `run` has them; handlers of signals are not restored at its end."""
+        try:
+            answer = work()
+            self.check()
+        except BaseException as failure:
+            self._holding = True
+            error = self._error(failure, complete)
+            if error is failure:
+                raise
+            raise error from failure
+        return answer
+
+    def check(self) -> None:
+        """Raise an interrupt that was put off, if one was."""
+        if self.came:
+            raise KeyboardInterrupt
+
+    def hold(self) -> None:
+        """Put off interrupts from now on."""
+        self._holding = True
+
+    def next_statement(self) -> None:
+        """Let the next statement of a cell take the guard, which knows nothing of it yet."""
+        self.result, self._changed, self._free = None, _nothing_changed, True
+        self._first, self._holding = None, False
+
+    def end(self) -> None:
+        """Restore the handlers of signals; a signal that has waited for the end is raised now."""
+        self._holding = self._holding or self._outlasts
+        for number in list(self._before):
+            before = self._before.pop(number)
+            # A handler that was installed meanwhile stays.
+            if signal.getsignal(number) == self._handle and (number != signal.SIGINT or not self._outlasts):
+                signal.signal(number, before)
+        if self._ending:
+            number = self._ending.pop()
+            self._ending.clear()
+            self._report_end(number)
+            signal.raise_signal(number)
+
+    # -- for the statement ----------------------------------------------------------------------------------------
+
+    def claim(self) -> bool:
+        """Take the guard for a statement; False if another one has it."""
+        was_free, self._free = self._free, False
+        return was_free
+
+    def no_return(self, changed: Callable[[], bool | None]) -> None:
+        """Put off signals from now on.
+
+        Args:
+            changed: whether the change is in the store; None where that is not known.
+        """
+        self._holding, self._changed = True, changed
+        for number in _ENDING:
+            self._install(number)
+
+    @contextmanager
+    def let_in(self) -> Iterator[None]:
+        """Let one interrupt in, that which was put off as well; the caller makes an error of it that says what became of the change."""
+        held, self._holding = self._holding, False
+        try:
+            self.check()
+            yield
+        finally:
+            # One that was let in is reported, and is not raised once more at the end.
+            self._holding, self.came = held, False
+
+    # -- signals --------------------------------------------------------------------------------------------------
+
+    def _install(self, number: int) -> None:
+        if threading.current_thread() is not threading.main_thread() or number in self._before:
+            return
+        before = signal.getsignal(number)
+        if callable(before) or (before is signal.SIG_DFL and number != signal.SIGINT):
+            self._before[number] = before
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if number == signal.SIGINT and not self._holding:
+            self._let_through(frame)
+            return
+        now = time.monotonic()
+        if self._first is not None and now - self._first >= PATIENCE_SECONDS:
+            raise WaitEndedError
+        self._first = now if self._first is None else self._first
+        if number == signal.SIGINT:
+            self.came = True
+        else:
+            self._ending.append(number)
+
+    def _let_through(self, frame: Any) -> None:
+        """Call the handler of before; the next interrupt waits, so that it does not end the cleaning up that this one begins."""
+        self._holding, self._first = True, time.monotonic()
+        try:
+            self._before[signal.SIGINT](signal.SIGINT, frame)
+        except KeyboardInterrupt:
+            raise
+        except Exception as failure:
+            # PySpark's handler asks a Java for something that may be gone.
+            raise KeyboardInterrupt from failure
+        self._holding, self._first = False, None
+
+    def _report_end(self, number: int) -> None:
+        """Write to the standard error stream what became of the change, before a signal ends the process."""
+        words = {True: "its change is there", None: "whether its change is there is not known", False: "nothing was changed"}
+        name = signal.Signals(number).name
+        with suppress(Exception):
+            sys.stderr.write(f"rowmerge_nb: {name} came while a statement was ended; {words[self._changed()]}.\n")
+            sys.stderr.flush()
+
+    # -- errors ---------------------------------------------------------------------------------------------------
+
+    def _error(self, failure: BaseException, complete: Callable[[RowMergeError], object]) -> BaseException:
+        """Return the error to raise in place of a failure: one that says what is known of the change."""
+        changed = self._changed()
+        if isinstance(failure, KeyboardInterrupt):
+            late = interrupted_too_late(self.result) if changed is True and self.result is not None else None
+            interrupted = late or interruption(failure, "run", changed=changed, look=_LOOK)
+            assert interrupted is not None
+            error: RowMergeError = interrupted
+        elif isinstance(failure, RowMergeError):
+            error = failure
+        elif changed is False or not isinstance(failure, Exception):
+            return failure
+        else:
+            words = "The change is there, and what came after it failed" if changed else "The outcome is unknown"
+            error = ExecutionError(f"{words}: {error_text(failure)}", step="commit", changed=changed)
+        if changed is not False:
+            error.changed = changed if error.changed is False else error.changed
+            error.hint = error.hint or (_DO_NOT_REPEAT if changed else f"{_LOOK}.")
+            error.result = error.result or self.result
+        complete(error)
+        return error
+
+
+_current: ContextVar[StatementGuard | None] = ContextVar("rowmerge_nb_guard", default=None)
+
+
+def guarded(work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None) -> T:
+    """Run a statement under the guard of its cell, or under one of its own; see `StatementGuard.run`.
+
+    >>> guarded(lambda: 7)
+    7
+    """
+    guard = _current.get()
+    if guard is not None and guard.claim():
+        return guard.part(work, complete)
+    return StatementGuard().run(work, complete)
+
+
+def no_return(changed: Callable[[], bool | None]) -> None:
+    """Put off signals until the guard of the running statement ends; see `StatementGuard.no_return`."""
+    guard = _current.get()
+    if guard is not None:
+        guard.no_return(changed)
+
+
+def note_result(result: object) -> None:
+    """Hand the guard of the running statement its result, so that an error that comes later has it."""
+    guard = _current.get()
+    if guard is not None:
+        guard.result = result
+
+
+def at_once(change: Callable[[], T]) -> T:
+    """Make a change of this process that lasts from then on, as that of a session's property.
+
+    >>> at_once(lambda: 7)
+    7
+    """
+    answers: list[T] = []
+    no_return(lambda: bool(answers))
+    answers.append(change())
+    return answers[0]
+
+
+@contextmanager
+def interrupts_let_in() -> Iterator[None]:
+    """Let an interrupt in where one is put off: into work that may take long, and says itself what became of the change."""
+    guard = _current.get()
+    if guard is None:
+        yield
+        return
+    with guard.let_in():
+        yield

@@ -36,8 +36,8 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
     """
 
     def action() -> pa.Table:
-        _tag(spark, tag)
         with quietly():
+            _tag(spark, tag)
             return rows.toArrow()
 
     try:

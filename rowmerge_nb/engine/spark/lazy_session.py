@@ -23,6 +23,10 @@ __all__ = ["LazySession"]
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.5
+_ANOTHER_SESSION: Final = (
+    "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark of its own in this process; a new session "
+    "of yours needs a new Python process (in a notebook: restart the kernel). engine.table(name) still returns the rows of tables in memory."
+)
 # One thread for all questions: each thread that asks Java has a connection of its own, which outlives it.
 _asking: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rowmerge_nb-tasks")
 
@@ -46,6 +50,7 @@ class LazySession:
         self._future: Future[Any] | None = None
         self._adopted: Any = None
         self._lock = threading.Lock()
+        self._news: list[str] = []
 
     def start(self) -> None:
         """Start Spark in the background, if it is ours and does not run yet.
@@ -56,10 +61,65 @@ class LazySession:
         with self._lock:
             self.check_open()
             # What kept Spark from starting may have been mended since; and whoever finds our Spark in the process may stop it.
-            if self._given is None and (self._future is None or _has_failed(self._future) or _is_stopped(self._future)):
+            if self._given is None and (self._future is None or _has_failed(self._future) or self._is_lost(self._future)):
                 from rowmerge_nb.engine.spark.session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
+
+    def renew(self) -> None:
+        """Start Spark anew if it is ours and can be used no more; one that has not been started is left alone.
+
+        Raises:
+            SetupError: the user's can be used no more.
+        """
+        if self._given is not None:
+            self._check_given()
+        elif self._future is not None:
+            self.start()
+
+    def _check_given(self) -> None:
+        from rowmerge_nb.engine.spark.loss import loss_of
+        from rowmerge_nb.engine.spark.session import has_ended
+
+        if has_ended(self._given):
+            msg = "The Spark session that the engine was given has been stopped"
+            raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
+        if loss := loss_of(self._given):
+            msg = f"The Spark session that the engine was given can be used no more: {loss}"
+            raise SetupError(msg, hint=_ANOTHER_SESSION)
+
+    def _is_lost(self, future: Future[Any]) -> bool:
+        """Whether the session can be used no more; why is noted."""
+        if not future.done():
+            return False
+        from rowmerge_nb.engine.spark.loss import AFTERWARDS, loss_of
+        from rowmerge_nb.engine.spark.session import has_ended
+
+        session = future.result()
+        if has_ended(session):
+            return True
+        loss = loss_of(session)
+        if loss:
+            self._news.append(f"Spark was started anew: {loss}. {AFTERWARDS}")
+        return bool(loss)
+
+    def news(self) -> list[str]:
+        """Return sentences about what has happened to the session since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    def note_failure(self, error: RowMergeError) -> None:
+        """Look whether the Spark of a failed statement can be used no more, and say in its error why, and what to do."""
+        session = self._session_there()
+        if session is None or not isinstance(error.__cause__, Exception):
+            return
+        from rowmerge_nb.engine.spark.loss import AFTERWARDS, note_failure
+
+        loss = note_failure(session, error.__cause__)
+        if not loss:
+            return
+        error.message = f"Spark can be used no more: {loss}"
+        error.hint = f"Run the statement again: Spark is started anew. {AFTERWARDS}" if self._given is None else _ANOTHER_SESSION
 
     def check_open(self) -> None:
         """Refuse what a closed engine is asked to do, and one of another process.
@@ -90,17 +150,25 @@ class LazySession:
             SetupError: it does not start, or the user's has been stopped.
         """
         if self._given is not None:
-            from rowmerge_nb.engine.spark.session import has_ended
-
-            if has_ended(self._given):
-                msg = "The Spark session that the engine was given has been stopped"
-                raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
+            self._check_given()
             return self._given
         self.start()
         if self._future is None:
             msg = "The engine is closed"
             raise RuntimeError(msg)
         return self._future.result()
+
+    @property
+    def current(self) -> Any:
+        """The session of the statement that runs: one that is lost meanwhile is not started anew before the next statement.
+
+        Raises:
+            SetupError: as `spark`.
+        """
+        future = self._future
+        if self._given is not None or future is None or _has_failed(future):
+            return self.spark
+        return future.result()
 
     def adopted(self) -> AbstractContextManager[Any]:
         """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
@@ -129,16 +197,21 @@ class LazySession:
 
     def _asked(self, question: Callable[[Any], T | None]) -> T | None:
         """Ask Spark's context something, without waiting for long."""
-        if not self._is_there() or not hasattr(self.spark, "_jsparkSession"):
+        session = self._session_there()
+        if session is None or not hasattr(session, "_jsparkSession"):
             return None
-        asked = _asking.submit(question, self.spark.sparkContext)
+        asked = _asking.submit(question, session.sparkContext)
         try:
             return asked.result(timeout=_PATIENCE)
         except Exception:  # noqa: BLE001 - a line of progress is no reason to fail
             return None
 
-    def _is_there(self) -> bool:
-        return self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future))
+    def _session_there(self) -> Any:
+        """Return the session if there is one already; None otherwise."""
+        if self._given is not None:
+            return self._given
+        future = self._future
+        return future.result() if future is not None and future.done() and not _has_failed(future) else None
 
     def cancel(self, tag: str) -> None:
         """Cancel the Spark work of a statement, from any thread; where no session is there yet, there is none.
@@ -146,10 +219,11 @@ class LazySession:
         Args:
             tag: names the work.
         """
-        if self._is_there():
+        session = self._session_there()
+        if session is not None:
             from rowmerge_nb.engine.spark.job import cancel
 
-            cancel(self.spark, tag)
+            cancel(session, tag)
 
     def stop(self) -> None:
         """Stop Spark, if it is ours and the last engine's."""
@@ -178,9 +252,3 @@ def _tasks_of(context: Any) -> tuple[int, int] | None:
 
 def _has_failed(future: Future[Any]) -> bool:
     return future.done() and future.exception() is not None
-
-
-def _is_stopped(future: Future[Any]) -> bool:
-    from rowmerge_nb.engine.spark.session import has_ended
-
-    return future.done() and has_ended(future.result())

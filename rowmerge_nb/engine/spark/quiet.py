@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["keep_quiet", "quietly"]
 
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_CONNECTIONS: Final = ("java_gateway", "clientserver")
+"""Modules of Py4J."""
 
 _here = threading.local()
 
@@ -43,6 +45,12 @@ def keep_quiet() -> None:
     for name in _LOGGERS:
         # A plain logger under this name would be found by PySpark, which passes it what only its own class takes.
         PySparkLogger.getLogger(name).addFilter(_is_anothers)
+    # Py4J logs a lost connection here.
+    logging.getLogger().addFilter(_is_no_lost_connection)
+
+
+def _is_no_lost_connection(record: logging.LogRecord) -> bool:
+    return record.module not in _CONNECTIONS or _is_anothers(record)
 
 
 def _is_anothers(_: logging.LogRecord) -> bool:

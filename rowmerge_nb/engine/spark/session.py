@@ -31,6 +31,7 @@ from rowmerge_nb.engine.spark.java.options import (
     write_log_settings,
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
+from rowmerge_nb.engine.spark.loss import forget, keep_home, loss_of, note_failure
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules, settings_of
 from rowmerge_nb.errors import SetupError
@@ -167,7 +168,9 @@ def stop_session(session: SparkSession) -> None:
     with interrupts_afterwards(), _lock:
         if session in _own:
             _own.discard(session)
-            if not _own:
+            if not _own and loss_of(session):
+                forget(session)
+            elif not _own:
                 session.stop()
 
 
@@ -179,6 +182,11 @@ def _running_session() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     try:
+        # Asked of Python: Java, which `SparkSession.active` asks, may be gone.
+        instantiated = SparkSession._instantiatedSession  # noqa: SLF001 - PySpark has no other way
+        if instantiated is not None and not has_ended(instantiated) and loss_of(instantiated):
+            forget(instantiated)
+            return None
         session = SparkSession.active()
     except PySparkException:
         return None
@@ -248,7 +256,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
         settings = _settings(cores, app_name, conf, directory.path)
         java_options_here = f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))} {java_options(available_cores(), conf)}"
         try:
-            return _started(settings, java_options_here, java_home, classes)
+            session = _started(settings, java_options_here, java_home, classes)
         except Exception as error:
             if classes.cache is None or not _java_died(error):
                 raise
@@ -259,7 +267,9 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
                 classes.cache.failure.write_text(
                     f"Java died when it was started with it; see {classes.cache.home / 'crash.log'}\n"
                 )
-            return session
+        if session in _own:
+            keep_home(session.sparkContext, directory)
+        return session  # noqa: TRY300 - what has failed above is cleaned up below
     except Exception as error:
         directory.remove()
         if isinstance(error, SetupError):
@@ -305,6 +315,8 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
         "spark.driver.maxResultSize": "0",  # no limit of its own: the driver's memory is one
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # A Java that was stopped for a while, as that of a laptop that sleeps, does not take itself for dead when it goes on.
+        "spark.network.timeout": "1d",
         "spark.local.dir": str(private / "spark"),
         "spark.log.level": "WARN",
         # Each join and each sort of a task takes a page at least; by itself Spark makes them so large that forty use up the memory.
@@ -469,7 +481,12 @@ class AdoptedSession:
         with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self._settings.release(self._held)
+                try:
+                    self._settings.release(self._held)
+                except Exception as failure:
+                    # What has no Java any more has no settings either.
+                    if not note_failure(self.spark, failure):
+                        raise
         return interrupts.came
 
 

@@ -50,26 +50,27 @@ class CreateTableRun(StatementRun):
         with self.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
-                check_defined(self, make_table(self, self.analysis), self.analysis.property_spans)
+                check_defined(self, make_table(self, self.analysis, self.change), self.analysis.property_spans)
 
 
-def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding:
+def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]) -> TableBinding:
     """Have the connector make a table, which becomes the statement's target; give it, without a handle.
 
     Args:
         run: the statement's run.
         analysis: the statement, CREATE TABLE with a query or without one.
+        make: makes the call: one that changes something, or the first of several that a rollback takes back.
     """
     catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
-    former, log = None if analysis.replaced is None else analysis.replaced.handle, run.transaction.log
+    former = None if analysis.replaced is None else analysis.replaced.handle
     with _placed(analysis.property_spans):
         if former is None:
-            log.call("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
+            make("create_table", lambda: metadata.create_table(session, analysis.metadata), str(analysis.metadata.name))
         else:
-            log.call(
+            make(
                 "replace_table",
                 lambda: metadata.replace_table(session, former, analysis.metadata),
                 str(analysis.metadata.name),
@@ -135,7 +136,7 @@ class DropTableRun(StatementRun):
             )
         self.transaction.target = target
         session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
-        self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), target.qualified)
+        self.change("drop_table", lambda: metadata.drop_table(session, handle), target.qualified)
 
 
 @dataclass(kw_only=True)
@@ -157,9 +158,14 @@ class DefinitionRun(StatementRun):
         self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
         with _placed(self.analysis.property_spans):
-            self.transaction.log.call(method, call, ".".join(rest))
+            self.change(method, call, ".".join(rest), at_once=self._keeps_view(catalog))
         if self.analysis.alteration is not None and not isinstance(self.analysis.alteration, RenameTable):
             check_defined(self, self.transaction.target, self.analysis.property_spans)
+
+    def _keeps_view(self, catalog: str) -> bool:
+        """Whether the statement is about a view that the engine keeps, which no transaction guards."""
+        is_of_view = self.analysis.view is not None or self.analysis.kind == "DROP VIEW" or self.analysis.cascades
+        return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""
@@ -238,7 +244,9 @@ class CallRun(StatementRun):
         procedure = self.analysis.procedure
         values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
-        self.transaction.log.call(f"{procedure.schema}.{procedure.name}", call, ", ".join(map(repr, values.values())))
+        name, given = f"{procedure.schema}.{procedure.name}", ", ".join(map(repr, values.values()))
+        # It begins and ends transactions of its own: what it has done lasts, and a failure may leave a part of it.
+        self.change(name, call, given, at_once=True, catalog=self.analysis.name[0], whole=False)
 
     def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
         """Give the values of expressions that read no rows; Spark computes them all at once."""

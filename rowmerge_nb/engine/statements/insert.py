@@ -81,7 +81,7 @@ class CreateTableAsRun(StatementRun):
                 if analysis.spark is not None and not analysis.exists:
                     self.plan = _planned(analysis)
                 return None
-            binding = make_table(self, analysis)
+            binding = make_table(self, analysis, self.transaction.log.call)
             checks = check_defined(self, binding, analysis.property_spans)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)

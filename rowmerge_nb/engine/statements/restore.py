@@ -37,7 +37,7 @@ class RestoreRun(StatementRun):
         # A connector that adds no columns need not know of any to drop.
         call = partial(metadata.restore_table, session, handle, version, *([dropped] if dropped else []))
         with self.timed("run"):
-            self.transaction.log.call("restore_table", call, told)
+            self.change("restore_table", call, told)
 
     def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:
         """Refuse to drop a column that a CHECK constraint reads, as ALTER TABLE does: no row could be stored any more."""

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import Executed, placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
+from rowmerge_nb.engine.spark.interrupts import at_once, guarded, interruptible, note_result, to_its_end
 from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.memory import room_for_source
 from rowmerge_nb.engine.spark.quiet import quietly
@@ -33,7 +33,6 @@ from rowmerge_nb.errors import (
     ExecutionError,
     ParseError,
     RowMergeError,
-    StatementInterrupted,
     error_text,
 )
 from rowmerge_nb.names import did_you_mean
@@ -43,6 +42,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     ExplainAnalysis,
     ListingAnalysis,
+    Notice,
     QueryAnalysis,
     RestoreAnalysis,
     RowChangeAnalysis,
@@ -148,23 +148,30 @@ class StatementRunner:
         """
         from rowmerge_nb.sql.parser.statements import split_statements
 
-        statements = split_statements(statement_text(sql))
-        with placed_in(sql, sql, 0):
-            if not statements:
-                raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
-            if len(statements) > 1:
-                _refuse_several(sql, statements, options)
-        return self._run_placed(sql, *statements[0], options, ended)
+        statement_text(sql)
+
+        def work() -> Result:
+            statements = split_statements(sql)
+            with placed_in(sql, sql, 0):
+                if not statements:
+                    raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
+                if len(statements) > 1:
+                    _refuse_several(sql, statements, options)
+            return self._run_placed(sql, *statements[0], options, ended)
+
+        return guarded(work, partial(_complete, text=sql))
 
     def run_script(self, sql: str, options: Options, ended: Callable[[Result], Result] = _as_it_is) -> list[Result]:
         """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
         from rowmerge_nb.sql.parser.statements import split_statements
 
-        statements = split_statements(statement_text(sql))
+        with interruptible("parse"):
+            statements = split_statements(statement_text(sql))
         results: list[Result] = []
         for number, (text, offset) in enumerate(statements, 1):
+            work = partial(self._run_placed, sql, text, offset, options, ended)
             try:
-                results.append(self._run_placed(sql, text, offset, options, ended))
+                results.append(guarded(work, partial(_complete, text=text)))
             except RowMergeError as error:
                 error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
                 raise
@@ -188,19 +195,10 @@ class StatementRunner:
             if executed is not None and executed.inner is not None:
                 places = Executed(executed, filled, sql, offset).placed(run_text)
             sql, text = run_text, filled.text
-        begun: list[StatementRun] = []
-
-        def run() -> Result:
-            with places, placed_in(sql, text, offset), in_session_zone(self.catalogs.time_zone):
-                return ended(self._run(text, options, begun))
-
-        try:
-            return told_wherever_it_came(
-                run, lambda: begun[-1].done if begun else None, lambda: begun[-1].transaction.changed if begun else False
-            )
-        except StatementInterrupted as error:
-            _complete(error, text)
-            raise
+        with places, placed_in(sql, text, offset), in_session_zone(self.catalogs.time_zone):
+            result = ended(self._run(text, options))
+        note_result(result)
+        return result
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
         """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
@@ -278,9 +276,9 @@ class StatementRunner:
         if options.dry_run:
             return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.PLANNED))
         if isinstance(statement, Prepare):
-            self.prepared[statement.name.value] = statement.inner
+            at_once(partial(self.prepared.__setitem__, statement.name.value, statement.inner))
         else:
-            self.prepared.pop(statement.name.value, None)
+            at_once(partial(self.prepared.pop, statement.name.value, None))
         return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.FINISHED))
 
     def _control(self, statement: StartTransaction | Commit | Rollback, options: Options) -> Result:
@@ -290,11 +288,9 @@ class StatementRunner:
         if options.dry_run:
             return Result(Trace(statement=statement.text, kind=kind, state=StatementState.PLANNED))
         if isinstance(statement, StartTransaction):
-            self.transactions.start(statement)
-        elif isinstance(statement, Commit):
-            self.transactions.commit()
+            at_once(partial(self.transactions.start, statement))
         else:
-            self.transactions.rollback()
+            at_once(self.transactions.commit if isinstance(statement, Commit) else self.transactions.rollback)
         return Result(Trace(statement=statement.text, kind=kind, state=StatementState.FINISHED))
 
     def _use(self, statement: Use, options: Options) -> Result:
@@ -318,7 +314,7 @@ class StatementRunner:
                 transaction.rollback()
         state = StatementState.PLANNED if options.dry_run else StatementState.FINISHED
         if not options.dry_run:
-            self.catalogs.default = (catalog, schema)
+            at_once(partial(setattr, self.catalogs, "default", (catalog, schema)))
         return Result(Trace(statement=statement.text, kind="USE", target=f"{catalog}.{schema}", state=state))
 
     def _check_transaction(self, statement: Statement, options: Options) -> None:
@@ -334,7 +330,7 @@ class StatementRunner:
             msg = "A fault is put into a statement that has a transaction of its own"
             raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK ends the transaction.")
 
-    def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
+    def _run(self, text: str, options: Options) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
 
         try:
@@ -359,7 +355,7 @@ class StatementRunner:
                 if not options.dry_run and not isinstance(statement, Explain):
                     # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                     self.session.start()
-                return self._run_statement(statement, options, begun)
+                return self._run_statement(statement, options)
             except BaseException:
                 self.transactions.failed()
                 raise
@@ -379,6 +375,7 @@ class StatementRunner:
         from rowmerge_nb.sql.parser.statements import parse
 
         self.session.check_open()
+        self.session.renew()
         transaction = self.catalogs.transaction(options)
         tables = self.catalogs.tables(transaction, options.namespace, versions)
         tag = transaction.session.query_id
@@ -408,30 +405,27 @@ class StatementRunner:
             restoration: looks the table up, and says what is to be put back.
         """
         self.session.check_open()
-        begun: list[StatementRun] = []
 
         def looked_up(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
             with _rolled_back_otherwise(transaction), _looking("analyze"):
                 return restoration(transaction, tables)
 
-        try:
-            return told_wherever_it_came(
-                lambda: self._run_analyzed(looked_up, self.defaults, begun),
-                lambda: begun[-1].done if begun else None,
-                lambda: begun[-1].transaction.changed if begun else False,
-            )
-        except RowMergeError as error:
-            self.transactions.failed()
-            _complete(error, text)
-            raise
+        def run() -> Result:
+            try:
+                return self._run_analyzed(looked_up, self.defaults)
+            except BaseException:
+                self.transactions.failed()
+                raise
 
-    def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
+        return guarded(run, partial(_complete, text=text))
+
+    def _run_statement(self, statement: Statement, options: Options) -> Result:
         def analyzed(transaction: StatementTransaction, tables: StatementTables) -> Analysis:
             if isinstance(statement, Merge | Update | Delete) and not (options.dry_run or options.rehearse):
                 _wait_for_turn(statement.target, transaction, tables)
             return _analyzed(statement, transaction, tables, options)
 
-        return self._run_analyzed(analyzed, options, begun, self._changes(statement))
+        return self._run_analyzed(analyzed, options, self._changes(statement))
 
     def _changes(self, statement: Statement) -> str:
         """Give the catalog of the table that a statement names as what it changes or makes; ``""`` where it names none."""
@@ -444,15 +438,17 @@ class StatementRunner:
         self,
         analyzed: Callable[[StatementTransaction, StatementTables], Analysis],
         options: Options,
-        begun: list[StatementRun],
         changes: str = "",
     ) -> Result:
         """Run what comes out of an analysis, in a transaction of its own."""
+        self.session.renew()
         explicit = self.transactions.current
         transaction = self.catalogs.transaction(options, changes, explicit)
         tables = self.catalogs.tables(transaction, options.namespace)
+        transaction.notices += map(Notice, self.session.news())
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled
+        run: StatementRun | None = None
         try:
             with quietly(), idle_making.statement(), self.session.adopted():
                 options.step("analyze")
@@ -471,14 +467,17 @@ class StatementRunner:
                     )
                 # A statement rolls back by itself what fails, unless a second interrupt comes before it has come to that.
                 with _rolled_back_otherwise(transaction):
-                    begun.append(self._run_of(analysis, transaction, tables, options))
-                    result = begun[-1].run()
+                    run = self._run_of(analysis, transaction, tables, options)
+                    result = run.run()
                 if isinstance(analysis, SettingAnalysis) and not options.dry_run:
-                    self._set(analysis)
+                    at_once(partial(self._set, analysis))
                 return result if verification is None else verification.told(result)
+        except RowMergeError as error:
+            self.session.note_failure(error)
+            raise
         finally:
             self.running.pop(tag, None)
-            for run in begun:
+            if run is not None:
                 self.changes.note(run)
 
     def _set(self, setting: SettingAnalysis) -> None:
@@ -517,12 +516,13 @@ class StatementRunner:
             transaction=transaction,
             options=options,
             connector=self.catalogs.store(name),
-            spark=lambda: self.session.spark,
+            spark=lambda: self.session.current,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
             rows_in=partial(self.catalogs.rows, name, self.defaults),
             settings=replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes()),
             views=self.catalogs.views,
             read_constraints=partial(_constraints, analysis.text, tables),
+            note_failure=self.session.note_failure,
             notices=tuple(tables.notices),
             wanted=_wanted(analysis, tables, options),
         )

@@ -1,8 +1,8 @@
 """What all statements share on their way: running, committing or rolling back, and telling what happened.
 
 A statement has a point of no return: the connector's call that makes its change last. What is raised before it leads to a rollback. From
-there to the result interrupts are put off (`rowmerge_nb.engine.spark.interrupts` has their whole story), and whatever is raised says that the
-change is there, or that nobody knows.
+there on the statement's guard puts interrupts off (`rowmerge_nb.engine.spark.interrupts` has their whole story), and whatever is raised says
+that the change is there, or that this is not known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.engine.errors.frames import told, with_raised
@@ -19,10 +19,9 @@ from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
 from rowmerge_nb.engine.spark.interrupts import (
-    interrupted_too_late,
     interruption,
     interrupts_afterwards,
-    interrupts_put_off,
+    note_result,
     to_its_end,
 )
 from rowmerge_nb.engine.spark.job import collect
@@ -72,6 +71,8 @@ ConstraintReader: TypeAlias = (
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "not_rehearsed"]
 
+T = TypeVar("T")
+
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """Spark takes what a Python task gives for small, whatever comes out of it. So of a large statement it must not send one side of a join to
@@ -117,6 +118,7 @@ class StatementRun:
         settings: sizes that decide which form of a plan is taken.
         views: where views are kept.
         read_constraints: reads the CHECK constraints of a table that the statement makes or alters; see its namesake of the analyzer.
+        note_failure: says in an error of Spark whether it can be used no more.
         notices: notices that are not part of the analysis.
         wanted: rows that are asked for with it; None where nobody does.
 
@@ -134,7 +136,6 @@ class StatementRun:
         step: what is being done.
         rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
         unread: why the committed version cannot be looked at; ``""`` if it can.
-        done: the result, once the change is there.
         output: what the connector's finish call told of what was written.
         recording: the record, once there is one, or why there is none.
         keeps_versions: the target's store keeps versions.
@@ -154,6 +155,7 @@ class StatementRun:
     settings: RuleSettings
     views: Views
     read_constraints: ConstraintReader
+    note_failure: Callable[[RowMergeError], object] = lambda _: None
     notices: tuple[Notice, ...] = ()
     wanted: Wanted | None = None
     plan: Output | None = None
@@ -167,7 +169,6 @@ class StatementRun:
     step: str = "run"
     rehearsed: pa.Table | None = None
     unread: str = ""
-    done: Result | None = None
     output: ConnectorOutputMetadata | None = None
     recording: Recording | None = None
     keeps_versions: bool = False
@@ -200,13 +201,14 @@ class StatementRun:
                 finish()
             self.step = "commit"
             self.begin_step("commit")
-            with interrupts_put_off() as interrupts:
+            with interrupts_afterwards():
                 if finish is not None and early:
                     finish()
                 with self.timed("commit"):
                     self.transaction.commit()
                 self._note_overtaken()
-                result = self.done = self.result(self.trace(StatementState.FINISHED))
+                result = self.result(self.trace(StatementState.FINISHED))
+            note_result(result)
         except BaseException as failure:  # noqa: BLE001 - an error of ours is raised below
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
             # Before the rollback: the rows of the target are read as the statement has seen them.
@@ -215,8 +217,6 @@ class StatementRun:
             error.result = self.result(self._failed(error))
             # An error of ours has its cause already, which is not itself.
             raise error from error.__cause__ or (None if error is failure else failure)
-        if interrupts.came:
-            raise interrupted_too_late(result)
         return result if checking is None else checking.told(result)
 
     def _record(self, error: RowMergeError | None = None) -> None:
@@ -341,6 +341,7 @@ class StatementRun:
     def _error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised before the point of no return."""
         error = self.error_of(failure, self.step)
+        self.note_failure(error)
         with room():
             self.locate(error, failure)
         return error
@@ -459,8 +460,21 @@ class StatementRun:
         self.step = method
         self.begin_step(method)
         with self.timed(method):
-            make = self.transaction.lasting if self.transaction.commits_in_finish else self.transaction.log.call
-            make(method, call, plural(len(fragments), "fragment"), gave=told, size=sum(map(len, fragments)))
+            self.change(method, call, plural(len(fragments), "fragment"), gave=told, size=sum(map(len, fragments)))
+
+    def change(self, method: str, call: Callable[[], T], given: str = "", *, at_once: bool = False, **more: Any) -> T:
+        """Make a connector's call that changes something: with the commit, or at once.
+
+        Args:
+            method: its name.
+            call: makes it.
+            given: what it is called with, in a few words.
+            at_once: the change lasts as soon as the call has returned, whatever the target's connector does with others.
+            more: further arguments of `StatementTransaction.lasting`.
+        """
+        lasts = at_once or self.transaction.commits_in_finish
+        answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(method, call, given, **more)
+        return answer
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""

@@ -59,7 +59,7 @@ class TableExecuteRun(StatementRun):
                 return None
             if not analysis.procedure.rewrites:
                 call = partial(metadata.execute_table_execute, session, execute)
-                self.outcome = log.call("execute_table_execute", call, name)
+                self.outcome = self.change("execute_table_execute", call, name)
                 return None
             return self._rewritten(metadata, execute)
 

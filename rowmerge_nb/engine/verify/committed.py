@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
+from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
 from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
@@ -180,7 +180,7 @@ class Checking:
         """
         run = self.run
         try:
-            with interruptible("check"), run.timed("check"):
+            with interruptible("check"), interrupts_let_in(), run.timed("check"):
                 run.options.step("check")
                 found = self._on_top()._found()  # noqa: SLF001 - of this class
         except StatementInterrupted as interrupt:

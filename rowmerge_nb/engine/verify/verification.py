@@ -16,7 +16,7 @@ from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.engine.catalog.dataframes import collected
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
+from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible, interrupts_let_in
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.errors import SetupError, StatementInterrupted, error_text
@@ -122,7 +122,7 @@ class Verification:
             StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
         """
         try:
-            with interruptible("verify"):
+            with interruptible("verify"), interrupts_let_in():
                 self.options.step("verify")
                 record = self._opinion(result.count)
         except StatementInterrupted as interrupt:

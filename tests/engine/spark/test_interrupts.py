@@ -13,14 +13,18 @@ import pytest
 import rowmerge_nb
 from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.spark.interrupts import (
+    StatementGuard,
     WaitEndedError,
+    at_once,
+    guarded,
     interruption,
+    interrupts_let_in,
+    no_return,
+    note_result,
     run_cancellable,
     to_its_end,
-    told_in_cell,
-    told_wherever_it_came,
 )
-from rowmerge_nb.errors import StatementInterrupted
+from rowmerge_nb.errors import RowMergeError, StatementInterrupted
 
 PACKAGE = Path(rowmerge_nb.__file__).parent
 
@@ -45,25 +49,164 @@ def test_what_the_story_tells_has_a_name_in_it(name: str) -> None:
     assert f"`{name}`" in (interrupts.__doc__ or "") or name == "Interrupts"
 
 
-def test_an_interrupt_between_a_result_and_its_way_out_gives_the_result() -> None:
-    result = object()
+def commit_and_interrupt() -> int:
+    """Do what a statement does from its commit on, and be interrupted behind it."""
+    no_return(lambda: True)
+    note_result("the result")
+    signal.raise_signal(signal.SIGINT)
+    return 7
+
+
+def test_an_interrupt_behind_the_commit_is_put_off_and_gives_the_result() -> None:
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(StatementInterrupted) as caught:
-        told_wherever_it_came(interrupt, lambda: result, lambda: True)
-    assert (caught.value.changed, caught.value.result) == (True, result)
+        guarded(commit_and_interrupt)
+    assert (caught.value.changed, caught.value.result) == (True, "the result")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("changed", [False, None])
-def test_an_interrupt_where_nothing_else_tells_of_it_says_what_is_known_of_the_change(changed: bool | None) -> None:
+def test_an_interrupt_says_what_is_known_of_the_change(changed: bool | None) -> None:
+    def work() -> None:
+        if changed is None:
+            no_return(lambda: None)
+        interrupt()
+
     with pytest.raises(StatementInterrupted) as caught:
-        told_wherever_it_came(interrupt, lambda: None, lambda: changed)
+        guarded(work)
     assert caught.value.changed is changed
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_an_interrupt_beside_the_engine_is_told_in_a_cell(ended: bool) -> None:
+def test_only_the_first_interrupt_of_a_statement_is_let_through() -> None:
+    cleaned_up = []
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            cleaned_up.append(True)
+
+    with pytest.raises(StatementInterrupted):
+        guarded(work)
+    assert cleaned_up == [True]
+
+
+@pytest.mark.parametrize("failure", [ValueError("bad"), StatementInterrupted("stopped")])
+def test_whatever_fails_behind_the_commit_says_that_the_change_is_there(failure: Exception) -> None:
+    def work() -> None:
+        no_return(lambda: True)
+        note_result("the result")
+        raise failure
+
+    with pytest.raises(RowMergeError) as caught:
+        guarded(work)
+    assert (caught.value.changed, caught.value.result, caught.value.hint) == (True, "the result", "Do not run it again.")
+
+
+def test_what_fails_before_the_commit_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        guarded(lambda: 1 // 0)
+
+
+def test_an_interrupt_is_let_into_what_may_take_long_behind_the_commit() -> None:
+    def work() -> None:
+        no_return(lambda: True)
+        with pytest.raises(KeyboardInterrupt), interrupts_let_in():
+            signal.raise_signal(signal.SIGINT)
+
+    guarded(work)
+
+
+def test_an_interrupt_that_was_put_off_is_let_into_it_at_once() -> None:
+    entered = []
+
+    def work() -> None:
+        no_return(lambda: True)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), interrupts_let_in():
+            entered.append(True)
+
+    guarded(work)
+    assert entered == []
+
+
+def test_a_statement_within_a_statement_has_a_guard_of_its_own() -> None:
+    def work() -> int:
+        with pytest.raises(StatementInterrupted) as caught:
+            guarded(commit_and_interrupt)
+        assert caught.value.changed is True
+        # The statement around it has committed nothing, and can be interrupted.
+        signal.raise_signal(signal.SIGINT)
+        return 7
+
     with pytest.raises(StatementInterrupted) as caught:
-        told_in_cell(interrupt, lambda: ended, "DROP TABLE t")
-    assert (caught.value.changed, caught.value.statement) == (ended, "DROP TABLE t")
+        guarded(work)
+    assert caught.value.changed is False
+
+
+def test_the_statement_of_a_cell_takes_the_guard_of_the_cell() -> None:
+    shown = []
+
+    def cell() -> None:
+        guarded(commit_and_interrupt)
+        shown.append("the report")
+
+    with pytest.raises(StatementInterrupted) as caught:
+        StatementGuard(free=True).run(cell)
+    assert shown == []
+    assert caught.value.changed is True
+
+
+def test_a_change_of_this_process_is_made_as_a_whole() -> None:
+    made = []
+
+    def change() -> None:
+        signal.raise_signal(signal.SIGINT)
+        made.append(True)
+
+    with pytest.raises(StatementInterrupted) as caught:
+        guarded(lambda: at_once(change))
+    assert (made, caught.value.changed) == ([True], True)
+
+
+def test_the_end_of_the_process_waits_until_the_change_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    def leave(*_: object) -> None:
+        raise SystemExit(3)
+
+    before, steps = signal.signal(signal.SIGTERM, leave), []
+
+    def work() -> None:
+        no_return(lambda: True)
+        signal.raise_signal(signal.SIGTERM)
+        steps.append("result")
+
+    try:
+        with pytest.raises(SystemExit):
+            guarded(work)
+        assert signal.getsignal(signal.SIGTERM) is leave
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert steps == ["result"]
+    assert "SIGTERM came while a statement was ended; its change is there." in capsys.readouterr().err
+
+
+def test_a_guard_in_another_thread_leaves_signals_alone() -> None:
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(guarded(lambda: no_return(lambda: True) or 7)))
+    thread.start()
+    thread.join()
+    assert answers == [7]
+
+
+def test_a_handler_that_raises_nothing_gets_every_interrupt() -> None:
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append(True))
+    try:
+        guarded(lambda: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [True, True]
 
 
 def test_what_an_interruption_says_depends_on_what_is_known_of_the_change() -> None:

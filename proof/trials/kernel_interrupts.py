@@ -1,0 +1,316 @@
+"""A real Jupyter kernel is interrupted while it runs ``%%merge`` cells: ``python -m proof.trials.kernel_interrupts --interrupts 100``.
+
+Each trial runs a cell, interrupts the kernel at a random moment as the button of a notebook does, and compares what the cell says with what the
+store holds. Half of the moments are late ones, in which rows are committed and the report is drawn. A cell says the truth if it names
+exactly the statements whose changes are in the store. A cell that says nothing, as a bare KeyboardInterrupt does, must have changed nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from queue import Empty
+from typing import Any, Final
+
+from proof.trials.driver import StoreLocation
+from proof.trials.kills import places
+from rowmerge_nb.errors import SetupError
+
+__all__ = ["STORES", "Kernel", "Reply", "Tally", "interrupt_cells", "main", "named_statements"]
+
+STORES: Final = ("memory", "sqlite", "postgresql", "hive", "iceberg")
+PATIENCE_SECONDS: Final = 120
+LATE: Final = 0.6
+"""From this share of a cell's time on a moment is late."""
+_ROWS: Final = 200
+_DONE: Final = re.compile(r"Statements? (?:1 to )?(\d+) of this cell ran and stays?")
+_MERGE: Final = (
+    "MERGE INTO {t} t USING (SELECT id FROM {t}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = {number} "
+    "WHEN NOT MATCHED THEN INSERT (id, v, w) VALUES (s.id, {number}, 0)"
+)
+CELLS: Final = (
+    "%%merge{e}\n" + _MERGE,
+    "%%merge{e} --explore\n" + _MERGE,
+    "%%merge{e} --show outcome,diff,plan,pages,calls\nUPDATE {t} SET v = {number} WHERE id > 0",
+    "%%merge{e} --check\nUPDATE {t} SET v = {number}",
+    "%%merge{e}\nUPDATE {t} SET v = {number};\nUPDATE {t} SET w = {number}",
+    "%%merge{e} --verify duckdb\n" + _MERGE,
+)
+"""Cells; each statement sets a column to the number of its trial: the first one ``v``, the second one ``w``."""
+
+
+@dataclass
+class Reply:
+    """What a cell has answered.
+
+    Args:
+        status: ``ok`` or ``error``; ``none`` if the kernel has not answered.
+        name: the class of the error; ``""`` without one.
+        text: the error's text.
+        outputs: the texts that the cell has shown.
+    """
+
+    status: str
+    name: str = ""
+    text: str = ""
+    outputs: list[str] = field(default_factory=list)
+
+
+class Kernel:
+    """A kernel in a process of its own."""
+
+    def __init__(self) -> None:
+        from jupyter_client.manager import start_new_kernel
+
+        self._manager, self._client = start_new_kernel(startup_timeout=PATIENCE_SECONDS)
+
+    def run(self, code: str, interrupt_after: float | None = None) -> Reply:
+        """Run a cell.
+
+        Args:
+            code: its text.
+            interrupt_after: the seconds after which the kernel is interrupted; None for not at all.
+        """
+        number = self._client.execute(code)
+        if interrupt_after is not None:
+            time.sleep(interrupt_after)
+            self._manager.interrupt_kernel()
+        reply = Reply("none")
+        try:
+            while True:
+                message = self._client.get_iopub_msg(timeout=PATIENCE_SECONDS)
+                if message["parent_header"].get("msg_id") != number:
+                    continue
+                content = message["content"]
+                if message["msg_type"] == "status" and content["execution_state"] == "idle":
+                    break
+                if "data" in content:
+                    reply.outputs.append(content["data"].get("text/plain", ""))
+                elif message["msg_type"] == "stream":
+                    reply.outputs.append(content["text"])
+            answer = self._client.get_shell_msg(timeout=10)
+            while answer["parent_header"].get("msg_id") != number:
+                answer = self._client.get_shell_msg(timeout=10)
+        except Empty:
+            return reply
+        content = answer["content"]
+        reply.status, reply.name, reply.text = content["status"], content.get("ename", ""), content.get("evalue", "")
+        return reply
+
+    def value(self, code: str) -> Any:
+        """Return what an expression of the kernel is, as JSON has it.
+
+        Raises:
+            RuntimeError: the cell failed.
+        """
+        reply = self.run(f"import json; print(json.dumps({code}))")
+        if reply.status != "ok":
+            msg = f"The kernel failed: {reply}"
+            raise RuntimeError(msg)
+        return json.loads(reply.outputs[-1])
+
+    def close(self) -> None:
+        """End it."""
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+
+def named_statements(reply: Reply) -> int | None:
+    """Return how many of a cell's statements have changed something, by what it says; None if it does not know.
+
+    >>> named_statements(Reply("error", "StatementInterrupted", "Statement 1 of this cell ran and stays; statement 2 did not run."))
+    1
+    >>> named_statements(Reply("error", "StatementInterrupted", "USER_CANCELED: The statement was interrupted"))
+    0
+    """
+    if reply.status == "ok":
+        return sys.maxsize
+    if "outcome is unknown" in reply.text:
+        return None
+    counted = _DONE.search(reply.text)
+    if counted:
+        return int(counted[1])
+    return int("change is there" in reply.text)
+
+
+@dataclass
+class Tally:
+    """What came of the trials on one store.
+
+    Args:
+        store: the store.
+        trials: how many there were.
+        undisturbed: how often the cell had ended without an error.
+        changed: how often it said that a change is there.
+        unchanged: how often it said that nothing was changed.
+        unknown: how often it did not know.
+        bare: how often it said nothing, with a bare KeyboardInterrupt, and had changed nothing.
+        problems: what was not true.
+        seconds: how long it took.
+    """
+
+    store: str
+    trials: int = 0
+    undisturbed: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    unknown: int = 0
+    bare: int = 0
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def note(self, what: str, reply: Reply, statements: int, there: int) -> None:
+        """Compare what a cell says with what is there.
+
+        Args:
+            what: what was done, for a problem.
+            reply: the cell's answer.
+            statements: how many statements the cell has.
+            there: how many of them have changed the store.
+        """
+        self.trials += 1
+        named = named_statements(reply)
+        is_bare = reply.name == "KeyboardInterrupt"
+        self.undisturbed += reply.status == "ok"
+        self.bare += is_bare
+        self.unknown += named is None
+        if reply.status == "error" and not is_bare and named is not None:
+            self.changed += named > 0
+            self.unchanged += named == 0
+        if reply.status == "none" or (named is not None and min(named, statements) != there):
+            self.problems.append(f"{what}: {there} of {statements} statements are in the store, and the cell says {reply}")
+
+
+def interrupt_cells(place: StoreLocation, trials: int, seed: int, report: Callable[[str], None] = lambda _: None) -> Tally:
+    """Interrupt a kernel that changes a table.
+
+    Args:
+        place: where the table is made; of tables in memory nothing but the name of the store counts.
+        trials: how many cells are interrupted.
+        seed: decides about the moments.
+        report: is given a line after every trial.
+    """
+    tally, began = Tally(place.store), time.monotonic()
+    chosen = random.Random(seed)  # noqa: S311 - no secret
+    with closing(Kernel()) as kernel:
+        table = _prepare(kernel, place)
+        usual = {index: _seconds(kernel, cell, table) for index, cell in enumerate(CELLS)}
+        for number in range(1, trials + 1):
+            index = chosen.randrange(len(CELLS))
+            cell = _filled(CELLS[index], table, number)
+            delay = chosen.uniform(LATE if number % 2 else 0.0, 1.05) * usual[index]
+            reply = kernel.run(cell, delay)
+            last = kernel.value("last()")
+            statements = cell.count(";") + 1
+            there = sum(value == number for value in last[:statements])
+            tally.note(f"trial {number}, {cell!r} interrupted after {delay:.3f} s", reply, statements, there)
+            # Cells get faster as Java gets warm; too late an interrupt shows nothing.
+            usual[index] *= 0.9 if reply.status == "ok" else 1.02
+            _refuse_halves(tally, number, kernel)
+            report(f"{place.store} {number}: {reply.status} {reply.text[:90]!r}, {there} of {statements} there")
+    tally.seconds = time.monotonic() - began
+    return tally
+
+
+def _refuse_halves(tally: Tally, number: int, kernel: Kernel) -> None:
+    """Note a change of which only a part is in the store."""
+    rows, values = kernel.value("whole()")
+    if rows != _ROWS or values != 1:
+        tally.problems.append(f"trial {number}: the table has {rows} rows and {values} different values of v")
+
+
+def _filled(cell: str, table: str, number: int) -> str:
+    return cell.format(e=" --engine engine", t=table, number=number)
+
+
+def _prepare(kernel: Kernel, place: StoreLocation) -> str:
+    """Make an engine with a table in a kernel; return the table's name."""
+    name = "t" if place.store == "memory" else f"store.{place.schema}.t"
+    connector = (
+        ""
+        if place.store == "memory"
+        else f"from proof.trials.driver import StoreLocation\nengine.add_catalog('store', {place!r}.connector())"
+    )
+    properties = "" if place.store == "memory" else place.properties
+    reply = kernel.run(
+        f"""
+%load_ext rowmerge_nb
+import rowmerge_nb as rm
+engine = rm.Engine(cores=2)
+{connector}
+engine.run("CREATE TABLE {name} (id bigint, v bigint, w bigint){properties}")
+engine.run("INSERT INTO {name} SELECT n, 0, 0 FROM UNNEST(sequence(1, {_ROWS})) u (n)")
+
+def rows():
+    return engine.table("{name}")
+
+def last():
+    return [max(rows().column(name).to_pylist()) for name in ("v", "w")]
+
+def whole():
+    found = rows()
+    return [found.num_rows, len(set(found.column("v").to_pylist()))]
+"""
+    )
+    if reply.status != "ok":
+        msg = f"The table could not be made: {reply}"
+        raise RuntimeError(msg)
+    return name
+
+
+def _seconds(kernel: Kernel, cell: str, table: str) -> float:
+    """Return how long a cell takes that nothing disturbs: the faster of two runs."""
+    times = []
+    for _ in range(2):
+        began = time.monotonic()
+        reply = kernel.run(_filled(cell, table, 0))
+        times.append(time.monotonic() - began)
+        if reply.status != "ok":
+            msg = f"A cell failed that nothing disturbed: {reply}"
+            raise RuntimeError(msg)
+    return min(times)
+
+
+@contextmanager
+def _place(store: str) -> Iterator[StoreLocation]:
+    with ExitStack() as stack:
+        yield StoreLocation(store, "") if store == "memory" else stack.enter_context(places(store))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the trials; return 1 if a cell did not say the truth."""
+    parser = argparse.ArgumentParser(prog="python -m proof.trials.kernel_interrupts", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
+    parser.add_argument("--interrupts", type=int, default=100, help="interrupts per store (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="decides about the moments (%(default)s)")
+    parser.add_argument("--quiet", action="store_true", help="print no line per trial")
+    options = parser.parse_args(arguments)
+    tallies = []
+    for store in options.stores.split(","):
+        try:
+            with _place(store) as place:
+                lines = (lambda _: None) if options.quiet else (lambda line: print(line, flush=True))
+                tallies.append(interrupt_cells(place, options.interrupts, options.seed, lines))
+        except SetupError as error:
+            print(f"Without {store}: {error}", file=sys.stderr)
+    names = ("store", "trials", "undisturbed", "changed", "unchanged", "unknown", "bare", "problems")
+    print("| " + " | ".join(names) + " |")
+    print("| " + " | ".join(["---"] * len(names)) + " |")
+    for tally in tallies:
+        values = {**vars(tally), "problems": len(tally.problems)}
+        print("| " + " | ".join(str(values[name]) for name in names) + " |")
+    for problem, count in Counter(problem for tally in tallies for problem in tally.problems).items():
+        print(problem if count == 1 else f"{problem} ({count} times)")
+    return int(any(tally.problems for tally in tallies))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

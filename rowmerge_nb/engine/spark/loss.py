@@ -1,0 +1,192 @@
+"""Why a Spark can be used no more, and what PySpark has to forget before another one can start in this process.
+
+A Java process may be killed, or run out of memory. A cleaner may empty the temporary folder in which a Spark of ours keeps its files. What
+users have in this process survives both: tables in memory, views, settings of the session, prepared statements.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.private import PrivateDirectory
+
+__all__ = ["AFTERWARDS", "Home", "forget", "home_of", "keep_home", "loss_of", "note_failure"]
+
+AFTERWARDS: Final = (
+    "Tables in memory, views, settings of the session and prepared statements are as they were; temporary views and DataFrames of "
+    "engine.spark are gone."
+)
+_WAIT_SECONDS: Final = 2.0
+"""How long the end of a process may come after the end of its connections."""
+_STOP_SECONDS: Final = 10.0
+_MEMORY_EVENTS: Final = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
+_OUT_OF_MEMORY: Final = 3
+"""With what a Java ends that has run out of its own memory, where it is told to end then."""
+_NO_FILE: Final = re.compile(r"(?:NoSuchFile|FileNotFound|FileSystem)Exception: [^\n]*rowmerge_nb-\w+/spark/")
+
+
+@dataclass
+class Home:
+    """What a Spark of our own lives in.
+
+    Args:
+        directory: its private directory.
+        process: its Java.
+        kills: how many processes the machine had ended by then for lack of memory.
+        folders: the folders of Spark's own files that have been seen.
+        condemned: a statement has met an empty folder.
+    """
+
+    directory: PrivateDirectory
+    process: subprocess.Popen[bytes] | None
+    kills: int
+    folders: set[str] = field(default_factory=set)
+    condemned: bool = False
+
+    def loss(self) -> str:
+        """Return why it can be used no more, as the end of a sentence; ``""`` if it can."""
+        if self.process is not None and self.process.poll() is not None:
+            return f"its Java process {_end_of(self.process, self.kills)}"
+        now = set(_folders(self.directory.path / "spark"))
+        missing = self.folders - now
+        self.folders |= now
+        if self.condemned or missing or not self.directory.is_intact:
+            return f"its temporary folder '{self.directory.path}' was emptied"
+        return ""
+
+
+_homes: weakref.WeakKeyDictionary[Any, Home] = weakref.WeakKeyDictionary()
+
+
+def keep_home(context: Any, directory: PrivateDirectory) -> None:
+    """Note what a Spark context of our own lives in."""
+    _homes[context] = Home(directory, _process_of(context), _kills())
+    # The server of its accumulators prints a traceback when Java is gone.
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+
+
+def home_of(session: Any) -> Home | None:
+    """Return what a session's Spark lives in; None if it is not ours."""
+    context = getattr(session, "sparkContext", None)
+    return None if context is None else _homes.get(context)
+
+
+def loss_of(session: Any) -> str:
+    """Return why a session of this process can be used no more, as the end of a sentence; ``""`` if it can, or nothing is known."""
+    home = home_of(session)
+    if home is not None:
+        return home.loss()
+    try:
+        process = _process_of(session.sparkContext)
+    except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so by one of several errors
+        return ""
+    if process is None or process.poll() is None:
+        return ""
+    return f"its Java process {_end_of(process, _kills())}"
+
+
+def note_failure(session: Any, failure: BaseException) -> str:
+    """Look whether a failure of Spark means that its folder is empty; return why the session can be used no more."""
+    home = home_of(session)
+    if home is not None and _NO_FILE.search(str(failure)):
+        home.condemned = True
+    process = _process_of(getattr(session, "sparkContext", None)) if _is_of_connection(failure) else None
+    if process is not None:
+        # A process ends a moment after its connections.
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_WAIT_SECONDS)
+    return loss_of(session)
+
+
+def _is_of_connection(failure: BaseException) -> bool:
+    return isinstance(failure, ConnectionError) or type(failure).__name__ in {"Py4JError", "Py4JNetworkError"}
+
+
+def forget(session: Any) -> None:
+    """End what is left of a Spark that can be used no more, so that PySpark can start another one in this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.context import SQLContext
+
+    context: Any = session.sparkContext
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way
+    process, home = _process_of(context), home_of(session)
+    if process is not None and process.poll() is None:
+        with suppress(Exception):
+            session.stop()
+        with suppress(Exception):
+            gateway.shutdown()
+        # Spark's Java ends at the end of its standard input.
+        _end(process)
+    with suppress(Exception):
+        gateway.close()
+    context._jsc = None  # noqa: SLF001 - it leads to a process that is gone
+    with suppress(Exception):
+        context.stop()
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+    SQLContext._instantiatedContext = None  # noqa: SLF001
+    if home is not None:
+        home.directory.remove()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _process_of(context: Any) -> subprocess.Popen[bytes] | None:
+    process = getattr(getattr(context, "_gateway", None), "proc", None)
+    return process if isinstance(process, subprocess.Popen) else None
+
+
+def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
+    """Say how a process has ended."""
+    code = process.returncode
+    if code == _OUT_OF_MEMORY:
+        return "ran out of its own memory"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    if -code != signal.SIGKILL:
+        return f"was ended by signal {-code} ({name})"
+    by = "the system's out-of-memory killer" if _kills() > kills else "a user or a program, or by the system for lack of memory"
+    return f"was killed by signal {-code} ({name}): by {by}"
+
+
+def _kills() -> int:
+    """Return how many processes of this machine, or container, were ended for lack of memory; 0 where that is not counted."""
+    for file in _MEMORY_EVENTS:
+        with suppress(OSError, ValueError):
+            counts = dict(line.split() for line in file.read_text().splitlines())
+            return int(counts.get("oom_kill", "0"))
+    return 0
+
+
+def _folders(top: Path) -> Iterator[str]:
+    """Yield the folders that Spark makes once and needs until its end: those of its blocks."""
+    with suppress(OSError), os.scandir(top) as entries:
+        for entry in entries:
+            if entry.name.startswith(("spark-", "blockmgr-")) or top.name.startswith("blockmgr-"):
+                yield entry.path
+                if not top.name.startswith("blockmgr-"):
+                    yield from _folders(Path(entry.path))
