@@ -99,6 +99,9 @@ class Store(ABC):
     stores_comments: bool
     """Whether tables and columns keep comments."""
 
+    keeps_negative_zero: bool
+    """Whether -0.0 is read as -0.0."""
+
     keeps_others_out: bool
     """Whether nobody else writes from the moment on when a transaction begins to write."""
 

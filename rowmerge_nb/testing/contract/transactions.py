@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.testing.contract.differences import must_be_same
 from rowmerge_nb.testing.contract.statement import Changes, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
@@ -146,7 +147,7 @@ class TransactionChecks(ContractStore):
         statement.merge(self.some_changes())
         statement.merge_handle = None
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
-        assert in_order(statement.rows()) == filled.expected(self.some_changes())
+        must_be_same("the rows that the transaction sees", in_order(statement.rows()), filled.expected(self.some_changes()))
         statement.rollback()
         filled.must_be_unchanged()
 

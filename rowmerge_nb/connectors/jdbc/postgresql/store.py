@@ -58,6 +58,7 @@ class PostgresStore(Store):
     has_schemas = True
     alters_columns = True
     stores_comments = True
+    keeps_negative_zero = True
     keeps_others_out = False
     most_columns = 1_600
     staged_beside = 4
