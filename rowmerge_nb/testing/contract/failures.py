@@ -10,7 +10,7 @@ import pytest
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.names import quoted
-from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.spi.types import Type, from_arrow, parse_type
 from rowmerge_nb.testing.contract.statement import PageStatement, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
@@ -108,13 +108,15 @@ class FailureChecks(ContractStore):
     def merge_sql(self) -> str:
         """Return a MERGE that makes the changes of `some_changes` out of `source_frame`."""
         columns = [*map(quoted, self.columns)]
-        new = [f"{column} = s.v{index}" for index, column in enumerate(columns)]
+        types = [*map(parse_type, self.columns.values())]
+        values = [in_sql(f"s.v{index}", sql_type) for index, sql_type in enumerate(types)]
+        new = [f"{column} = {value}" for column, value in zip(columns, values, strict=True)]
         return (
-            f"MERGE INTO {self.qualified()} t USING changes s ON t.{columns[0]} = s.k "
+            f"MERGE INTO {self.qualified()} t USING changes s ON t.{columns[0]} = {in_sql('s.k', types[0])} "
             f"WHEN MATCHED AND s.wanted = 'delete' THEN DELETE "
             f"WHEN MATCHED AND s.wanted = 'all' THEN UPDATE SET {', '.join(new[1:] or new)} "
             f"WHEN MATCHED THEN UPDATE SET {new[-1]} "
-            f"WHEN NOT MATCHED THEN INSERT VALUES ({', '.join(f's.v{index}' for index in range(len(columns)))})"
+            f"WHEN NOT MATCHED THEN INSERT VALUES ({', '.join(values)})"
         )
 
     def source_frame(self) -> pa.Table:
@@ -131,6 +133,17 @@ class FailureChecks(ContractStore):
         for index, column in enumerate(columns):
             data[f"v{index}"] = pa.array([new.get(column) for *_, new in rows], types[index])
         return pa.table(data)
+
+
+def in_sql(column: str, sql_type: Type) -> str:
+    """Return SQL that makes a type's values of a frame's column, whose own type is that of Arrow.
+
+    >>> in_sql("s.v1", parse_type("bigint")), in_sql("s.v1", parse_type("uuid")), in_sql("s.v1", parse_type("json"))
+    ('s.v1', 'CAST(s.v1 AS uuid)', 'json_parse(s.v1)')
+    """
+    if sql_type.base == "json":
+        return f"json_parse({column})"
+    return column if from_arrow(sql_type.arrow) == sql_type else f"CAST({column} AS {sql_type})"
 
 
 def engine_for(filled: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:

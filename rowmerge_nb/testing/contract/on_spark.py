@@ -11,7 +11,7 @@ import pytest
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for
+from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for, in_sql
 from rowmerge_nb.testing.contract.statement import Changes
 from rowmerge_nb.testing.contract.store import FilledTable, Way
 from rowmerge_nb.testing.faults import Fault
@@ -69,7 +69,9 @@ class SparkChecks(FailureChecks):
         gone = on_spark.before[0][0]
         frames["gone"] = pa.table({"k": pa.array([gone], parse_type(sql_type).arrow)})
         engine.run(
-            f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT k FROM gone)", namespace=frames, paradigm=paradigm
+            f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT {in_sql('k', parse_type(sql_type))} FROM gone)",
+            namespace=frames,
+            paradigm=paradigm,
         )
         on_spark.must_hold(Changes(deleted=(gone,)))
         on_spark.must_have_left_nothing()

@@ -117,7 +117,7 @@ class TransactionChecks(ContractStore):
         """Spark may run a slow task twice; either copy may come first."""
         self._with_other_attempts(filled, before=lambda statement, writer, pages: statement.attempt(writer, pages))
         filled.before = filled.contents()
-        changes = Changes((self.key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
+        changes = Changes((self.new_key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
         self._with_other_attempts(filled, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
 
     def _with_other_attempts(
@@ -159,7 +159,7 @@ class TransactionChecks(ContractStore):
         second = Changes(updated=((self.key(3), self.new_values(4)),))
         assert not self._both(filled, first, second), "both were committed, so the first one's change is lost"
         filled.must_hold(first)
-        filled.merge(second)
+        filled.merge(Changes(updated=((self.new_key(3), self.new_values(4)),)))
         filled.must_hold(second)
         filled.must_have_left_nothing()
 
