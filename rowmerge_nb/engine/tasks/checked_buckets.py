@@ -42,7 +42,7 @@ class CheckedBuckets(BucketFunction):
             ConnectorError: GENERIC_INTERNAL_ERROR if it is not a positive integer.
         """
         count: Any = self.function.bucket_count
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
             msg = f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive integer"
             raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint="Return the number of buckets of the table.")
         return int(count)

@@ -106,15 +106,15 @@ def differences(
     >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
     ["row 1: v is 'b' and must be 'a'", 'row 2 was to be deleted and is there', 'row 3 is there twice and must be there once']
     """
-    by_key = [_by_key(rows) for rows in (expected, seen, before)]
+    wanted, there, known = (_by_key(rows) for rows in (expected, seen, before))
     keys = sorted(
-        {key: row[0] for rows in by_key[:2] for key, (row, *_) in rows.items()}.items(),
+        {key: row[0] for rows in (wanted, there) for key, (row, *_) in rows.items()}.items(),
         key=lambda pair: (not isinstance(pair[1], int), pair[1] if isinstance(pair[1], int) else repr(pair[1])),
     )
     return [
         difference
         for key, value in keys
-        for difference in _of_key(value, *(rows.get(key, []) for rows in by_key[:2]), columns, known=key in by_key[2])
+        for difference in _of_key(value, wanted.get(key, []), there.get(key, []), columns, known=key in known)
     ]
 
 

@@ -412,7 +412,7 @@ def check_domains(statement: PageStatement, at: int, values: Sequence[Any], doma
         wanted = Counter(identity(value) for value in values if value is not None and _is_in(value, domain))
         channel = statement.read(column.name, constraint=Constraint({column.name: domain})).column(0)
         absent = wanted - Counter(map(identity, read_values(channel, column.type)))
-        assert not absent, f"rows with {sorted(repr(value) for _, value in absent)} satisfy {domain} and were not read"
+        assert not absent, f"rows with {sorted(map(repr, absent))} satisfy {domain} and were not read"
     statement.rollback()
 
 

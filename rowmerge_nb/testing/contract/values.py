@@ -8,7 +8,7 @@ import math
 import struct
 import uuid
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 __all__ = ["TYPES", "awkward_values", "identity", "numbered_value", "read_values", "stored_values"]
+
+Moment = TypeVar("Moment", dt.time, dt.datetime)
 
 TYPES: Final = (
     "boolean",
@@ -221,7 +223,7 @@ def _padded(kind: Type) -> Iterator[str]:
     return iter(dict.fromkeys(text.ljust(length) for text in (*TEXTS, "ab", "AB", " b") if len(text) <= length))
 
 
-def _cut(moment: Any, precision: int) -> Any:
+def _cut(moment: Moment, precision: int) -> Moment:
     """Return a time or timestamp with as many digits of fraction as its type has."""
     unit = 10 ** (_MICROSECONDS - min(precision, _MICROSECONDS))
     return moment.replace(microsecond=moment.microsecond // unit * unit)
