@@ -54,7 +54,7 @@ class BucketFunction(ABC):
             page: the layout's partition columns in their order, or the one channel ``row_id`` for an update layout.
 
         Returns:
-            An int32 array without nulls, one entry per row.
+            An int32 array without nulls, one entry per row, from 0 to ``bucket_count - 1``. The engine refuses anything else.
         """
 
 

@@ -21,7 +21,7 @@ class ConnectorMergeSink(ABC):
 
     @abstractmethod
     def store_merged_rows(self, page: Page) -> None:
-        """Take a page of changed rows; never an empty one.
+        """Take a page of changed rows; never an empty one. The sink may keep it, and does not write into it.
 
         Args:
             page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3 UPDATE; in the current era

@@ -186,6 +186,11 @@ class ConnectorMetadata(ABC):
         """Whether columns keep default values; where they do not, the engine refuses statements that make some."""
         return False
 
+    @property
+    def keeps_negative_zero(self) -> bool:
+        """Whether -0.0 is read as -0.0. A store that reads 0.0, which SQL calls equal, says so; the contract kit then leaves -0.0 out."""
+        return True
+
     supports_missing_columns_on_insert: ClassVar[bool] = False
     """Whether the store itself fills the columns that an INSERT leaves out: then ``begin_insert`` is told those that it names."""
 

@@ -26,7 +26,7 @@ class ConnectorPageSink(ABC):
 
     @abstractmethod
     def append_page(self, page: Page) -> None:
-        """Take a page: all table columns in table order, never empty."""
+        """Take a page: all table columns in table order, never empty. The sink may keep it, and does not write into it."""
 
     @abstractmethod
     def finish(self) -> Fragments:

@@ -73,7 +73,10 @@ class ConnectorPageSource(ABC):
 
     @abstractmethod
     def get_next_page(self) -> Page | None:
-        """Give the next page, its channels the requested columns in their order; None at the end."""
+        """Return the next page, its channels the requested columns in their order; None at the end.
+
+        A page is the engine's from then on: the source does not write into it or its buffers.
+        """
 
     def close(self) -> None:
         """Free what the source holds; called once, after the last page or a failure."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar
+from rowmerge_nb.trace.saved.files import read_file
 
 __all__ = ["TrinoNode", "TrinoOperator", "TrinoQuery", "trino_query"]
 
@@ -187,23 +189,30 @@ def _loaded(given: Any) -> Any:
     if isinstance(given, dict):
         return given
     if isinstance(given, bytes | bytearray):
-        text = bytes(given).decode("utf-8", errors="replace")
-    elif isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
-        text = given
-    elif isinstance(given, str | Path) and str(given).strip():
-        path = Path(given).expanduser()
-        try:
-            text = path.read_text("utf-8", errors="replace")
-        except FileNotFoundError:
-            msg = f"There is no file {path}"
-            raise RowMergeError(msg, code="NOT_FOUND", hint=NEXT_STEP) from None
-        except (OSError, ValueError) as error:
-            msg = f"The file {path} cannot be read: {error}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON.") from None
-    else:
+        return _parsed(bytes(given), Budget(len(given)))
+    if isinstance(given, str) and given.lstrip()[:1] in {"{", "["}:
+        return _parsed(given.encode("utf-8", errors="replace"), Budget(len(given)))
+    if not isinstance(given, str | Path) or not str(given).strip():
         _refuse(f"A query's JSON is {_kind(given)}, which is not possible", "Give the path of a file, or the JSON itself.")
+    path = Path(given).expanduser()
     try:
-        return json.loads(text)
+        content, budget = read_file(path)
+    except FileNotFoundError:
+        msg = f"There is no file {path}"
+        raise RowMergeError(msg, code="NOT_FOUND", hint=NEXT_STEP) from None
+    except (OSError, ValueError, UnfoldsTooFar) as error:
+        msg = f"The file {path} cannot be read: {error}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON.") from None
+    return _parsed(content, budget)
+
+
+def _parsed(content: bytes, budget: Budget) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        budget.take_json(content)
+        return json.loads(content.decode("utf-8", errors="replace"))
+    except UnfoldsTooFar as error:
+        _refuse(f"This JSON is no plan: {error}")
     except ValueError as error:
         _refuse(f"This is no JSON: {error}")
 

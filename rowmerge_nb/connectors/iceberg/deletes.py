@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from rowmerge_nb.connectors.shared.ordering import ascending
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -27,40 +28,48 @@ if TYPE_CHECKING:
 __all__ = ["EqualityDeletes", "deleted_positions", "equality_deletes", "vector_positions"]
 
 _PUFFIN: Final = b"PFA1"
+_BATCH: Final = 1 << 20
 _VECTOR: Final = bytes.fromhex("d1d33964")
 
 
-def deleted_positions(split: IcebergSplit, table: IcebergTableHandle) -> Positions:
-    """Give the positions that are deleted from a split's file, ascending and each of them once."""
+def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int) -> Positions:
+    """Return the positions that are deleted from a split's file, ascending and each of them once.
+
+    Args:
+        split: the split.
+        table: its table.
+        rows: the number of rows of the file. Positions behind them mean nothing, however many a small delete file names.
+    """
     found = [np.zeros(0, np.int64)]
     for delete in split.deletes:
         if delete.kind == "equality":
             continue
         with reading(table.name, delete.path), open_file(table.io, delete.path) as file:
             if delete.kind == "vector":
-                found.append(vector_positions(file.read(), split.path, delete.path))
+                found.append(vector_positions(file.read(), split.path, delete.path, rows))
             else:
-                found.append(_positions(file, delete, split.path))
+                found += _positions(file, delete, split.path, rows)
     return ascending(np.concatenate(found))
 
 
-def _positions(file: object, delete: DeleteFile, path: str) -> Positions:
-    if delete.whole:
-        table = pq.read_table(file, columns=["pos"])
-    else:
-        table = pq.read_table(file, columns=["file_path", "pos"], read_dictionary=["file_path"])
-        table = table.filter(pc.equal(table.column("file_path").cast(pa.string()), path))
-    positions: Positions = table.column("pos").to_numpy().astype(np.int64)
-    return positions
+def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterator[Positions]:
+    """Yield the positions of a delete file batch by batch: a file of a few bytes may repeat one of them for ever."""
+    names = ["pos"] if delete.whole else ["file_path", "pos"]
+    batches = pq.ParquetFile(file, read_dictionary=names[:-1]).iter_batches(_BATCH, columns=names)
+    for batch in batches:
+        chosen = batch if delete.whole else batch.filter(pc.equal(batch.column("file_path").cast(pa.string()), path))
+        positions: Positions = np.unique(chosen.column("pos").to_numpy(zero_copy_only=False).astype(np.int64))
+        yield positions[positions < rows]
 
 
-def vector_positions(puffin: bytes, path: str, location: str) -> Positions:
+def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
     """Give the positions of the deletion vector that a Puffin file has for a data file.
 
     Args:
         puffin: the file.
         path: the data file.
         location: what the Puffin file is called in errors.
+        rows: the number of rows of the data file.
 
     Raises:
         ConnectorError: ICEBERG_BAD_DATA if it is no Puffin file, NOT_SUPPORTED if its footer is compressed.
@@ -84,7 +93,9 @@ def vector_positions(puffin: bytes, path: str, location: str) -> Positions:
             msg = f"File '{location}' holds a deletion vector that does not begin as one should"
             raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
         bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
-        found.append(np.fromiter(bitmap, np.int64, len(bitmap)))
+        # A run of any length is a few bytes.
+        count = bitmap.rank(rows - 1) if rows else 0
+        found.append(np.fromiter(islice(bitmap, count), np.int64, count))
     return np.concatenate(found)
 
 

@@ -63,12 +63,12 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
 
 def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
     """Give the pages of a split."""
-    deleted = deleted_positions(split, table)
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
     with reading(table.name, split.path), open_file(table.io, split.path) as opened:
         # From afar a row group is fetched in few large pieces.
         file = pq.ParquetFile(opened, pre_buffer=local_path(split.path) is None)
+        deleted = deleted_positions(split, table, file.metadata.num_rows)
         wanted = [column.field for column in columns if isinstance(column, IcebergColumn)]
         wanted += [field for field in compared.values() if field.id not in {f.id for f in wanted}]
         decisive = [field for field in table.fields if field.id in split.domains]

@@ -246,6 +246,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Whether the database keeps comments."""
         return self._store.stores_comments
 
+    @property
+    def keeps_negative_zero(self) -> bool:
+        """Whether the database keeps the sign of a zero."""
+        return self._store.keeps_negative_zero
+
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
         """Give a handle for a table or view."""
         # No database has names with a zero byte, which would end the text that asks for them.

@@ -108,6 +108,9 @@ class Store(ABC):
     equals = "="
     """The operator that a statement which writes to a user's table compares by."""
 
+    keeps_negative_zero: bool
+    """Whether -0.0 is read as -0.0."""
+
     keeps_others_out: bool
     """Whether nobody else writes from the moment on when a transaction begins to write."""
 

@@ -16,6 +16,7 @@ from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.marks import put_mark
 from rowmerge_nb.engine.spark.types import spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
+from rowmerge_nb.engine.tasks.checked_buckets import CheckedBuckets
 from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
@@ -387,13 +388,13 @@ class Scans:
         return required, PageSinkFactory(provider, opened.handle, self._session, self._transaction.insert_handle)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
-        """Give the bucket function of a layout that names a partitioning."""
+        """Return the bucket function of a layout that names a partitioning; what it returns is checked."""
         opened = self._transaction.opened_target()
         if layout.partitioning is None:
             msg = "A layout without a partitioning has no bucket function"
             raise ValueError(msg)
         provider = opened.connector.get_node_partitioning_provider()
-        return provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types)
+        return CheckedBuckets(provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types))
 
 
 def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:

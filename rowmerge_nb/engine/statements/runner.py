@@ -33,6 +33,7 @@ from rowmerge_nb.errors import (
     ExecutionError,
     ParseError,
     RowMergeError,
+    StatementInterrupted,
     error_text,
 )
 from rowmerge_nb.names import did_you_mean

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.testing.contract.values import identity
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.testing.contract.statement import Row
 
-__all__ = ["Difference", "Kind", "RowsDiffer", "differences", "must_be"]
+__all__ = ["Difference", "Kind", "RowsDiffer", "differences", "must_be", "must_be_same", "same_rows"]
 
 
 class Kind(StrEnum):
@@ -83,6 +84,14 @@ def must_be(what: str, seen: object, expected: object) -> None:
         raise AssertionError(msg)
 
 
+def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Fail unless values are the same in the same order, by `identity`, and show both."""
+    __tracebackhide__ = True
+    if [*map(identity, seen)] != [*map(identity, expected)]:
+        msg = f"{what}: expected {[*expected]!r}, seen {[*seen]!r}"
+        raise AssertionError(msg)
+
+
 def differences(
     expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row] = ()
 ) -> list[Difference]:
@@ -97,21 +106,37 @@ def differences(
     >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
     ["row 1: v is 'b' and must be 'a'", 'row 2 was to be deleted and is there', 'row 3 is there twice and must be there once']
     """
+    wanted, there, known = (_by_key(rows) for rows in (expected, seen, before))
     keys = sorted(
-        dict.fromkeys(row[0] for row in [*expected, *seen]),
-        key=lambda key: (not isinstance(key, int), key if isinstance(key, int) else repr(key)),
+        {key: row[0] for rows in (wanted, there) for key, (row, *_) in rows.items()}.items(),
+        key=lambda pair: (not isinstance(pair[1], int), pair[1] if isinstance(pair[1], int) else repr(pair[1])),
     )
-    return [found for key in keys for found in _of_key(key, expected, seen, columns, before)]
+    return [
+        difference
+        for key, value in keys
+        for difference in _of_key(value, wanted.get(key, []), there.get(key, []), columns, known=key in known)
+    ]
 
 
-def _of_key(
-    key: Any, expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row]
-) -> Iterator[Difference]:
-    wanted, there = ([row for row in rows if _same(row[0], key)] for rows in (expected, seen))
-    texts = [Counter(map(repr, rows)) for rows in (wanted, there)]
-    if texts[0] == texts[1]:
+def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
+    """Return whether rows are the same, each as often, in any order.
+
+    >>> same_rows([(1, 0.0), (2, None)], [(2, None), (1, 0.0)]), same_rows([(1, 0.0)], [(1, -0.0)])
+    (True, False)
+    """
+    return Counter(map(identity, one)) == Counter(map(identity, other))
+
+
+def _by_key(rows: Sequence[Row]) -> dict[Hashable, list[Row]]:
+    groups: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(identity(row[0]), []).append(row)
+    return groups
+
+
+def _of_key(key: Any, wanted: list[Row], there: list[Row], columns: Sequence[str], *, known: bool) -> Iterator[Difference]:
+    if same_rows(wanted, there):
         return
-    known = any(_same(row[0], key) for row in before)
     if not wanted and known:
         kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
     elif not wanted and all(value is None for row in there for value in row):
@@ -126,18 +151,27 @@ def _of_key(
     elif len(there) < len(wanted):
         kind, sentence = Kind.MISSING, f"row {key!r} is there {_times(len(there))} and must be there {_times(len(wanted))}"
     else:
-        row, right = next((a, b) for a, b in zip(there, wanted, strict=True) if repr(a) != repr(b))
+        row, right = _unequal_pair(there, wanted)
         wrong = [
             f"{name} is {value!r} and must be {other!r}"
             for name, value, other in zip(columns, row, right, strict=True)
-            if repr(value) != repr(other)
+            if identity(value) != identity(other)
         ]
         kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
     yield Difference(kind, sentence, tuple(wanted), tuple(there))
 
 
-def _same(one: Any, other: Any) -> bool:
-    return repr(one) == repr(other)
+def _unequal_pair(there: Sequence[Row], wanted: Sequence[Row]) -> tuple[Row, Row]:
+    """Return a row that should not be there, and one that is missing; equally many rows are not all the same."""
+    rest = [*wanted]
+    strange = []
+    for row in there:
+        match = next((index for index, other in enumerate(rest) if identity(other) == identity(row)), None)
+        if match is None:
+            strange.append(row)
+        else:
+            del rest[match]
+    return strange[0], rest[0]
 
 
 def _times(count: int) -> str:

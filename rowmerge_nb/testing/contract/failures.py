@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.engine import Engine
-from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.types import Type, from_arrow, parse_type
 from rowmerge_nb.testing.contract.statement import PageStatement, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
@@ -96,39 +97,53 @@ class FailureChecks(ContractStore):
     def test_constraints_and_default_values_are_sql_that_the_engine_reads(self, filled: FilledTable) -> None:
         """Each CHECK constraint is a condition over the table's columns, each default a literal that its column can hold."""
         _, engine = engine_for(filled)
-        engine.run(f'INSERT INTO {self.qualified()} ("{next(iter(self.columns))}") VALUES (NULL)', dry_run=True)
+        engine.run(f"INSERT INTO {self.qualified()} ({quoted(next(iter(self.columns)))}) VALUES (NULL)", dry_run=True)
 
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 
     def qualified(self) -> str:
-        """Give the table's name in SQL, in the catalog that `engine_for` makes."""
-        return f'contract."{self.name().schema}"."{self.name().table}"'
+        """Return the table's name in SQL, in the catalog that `engine_for` makes."""
+        return f"contract.{quoted(self.name().schema)}.{quoted(self.name().table)}"
 
     def merge_sql(self) -> str:
-        """Give a MERGE that makes the changes of `some_changes` out of `source_frame`."""
-        first, *others = (f'"{column}"' for column in self.columns)
-        new = ", ".join(f"{column} = s.{column}" for column in others)
-        values = ", ".join(f"s.{column}" for column in (first, *others))
+        """Return a MERGE that makes the changes of `some_changes` out of `source_frame`."""
+        columns = [*map(quoted, self.columns)]
+        types = [*map(parse_type, self.columns.values())]
+        values = [in_sql(f"s.v{index}", sql_type) for index, sql_type in enumerate(types)]
+        new = [f"{column} = {value}" for column, value in zip(columns, values, strict=True)]
         return (
-            f"MERGE INTO {self.qualified()} t USING changes s ON t.{first} = s.{first} "
+            f"MERGE INTO {self.qualified()} t USING changes s ON t.{columns[0]} = {in_sql('s.k', types[0])} "
             f"WHEN MATCHED AND s.wanted = 'delete' THEN DELETE "
-            f"WHEN MATCHED AND s.wanted = 'all' THEN UPDATE SET {new} "
-            f"WHEN MATCHED THEN UPDATE SET {others[-1]} = s.{others[-1]} "
-            f"WHEN NOT MATCHED THEN INSERT VALUES ({values})"
+            f"WHEN MATCHED AND s.wanted = 'all' THEN UPDATE SET {', '.join(new[1:] or new)} "
+            f"WHEN MATCHED THEN UPDATE SET {new[-1]} "
+            f"WHEN NOT MATCHED THEN INSERT VALUES ({', '.join(values)})"
         )
 
     def source_frame(self) -> pa.Table:
-        """Give the source of `merge_sql`: a row per change."""
-        changes = self.some_changes()
-        columns = list(self.columns)
-        rows: list[tuple[str, Any, dict[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
-        rows += [("all" if len(new) == len(columns) - 1 else "last", key, dict(new)) for key, new in changes.updated]
-        rows += [("insert", row[0], dict(zip(columns[1:], row[1:], strict=True))) for row in changes.inserted]
-        data: dict[str, Any] = {"wanted": [wanted for wanted, *_ in rows]}
-        for index, (column, kind) in enumerate(self.columns.items()):
-            found = [key if index == 0 else new.get(column) for _, key, new in rows]
-            data[column] = pa.array(found, parse_type(kind).arrow)
+        """Return the source of `merge_sql`: a row per change, with the key, what is wanted, and the new values ``v0``, ``v1``, ..."""
+        changes, columns = self.some_changes(), list(self.columns)
+        rows: list[tuple[str, Any, Mapping[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
+        rows += [("all" if len(new) >= len(columns) - 1 else "last", key, new) for key, new in changes.updated]
+        rows += [("insert", row[0], dict(zip(columns, row, strict=True))) for row in changes.inserted]
+        types = [parse_type(sql_type).arrow for sql_type in self.columns.values()]
+        data: dict[str, Any] = {
+            "k": pa.array([key for _, key, _ in rows], types[0]),
+            "wanted": [wanted for wanted, *_ in rows],
+        }
+        for index, column in enumerate(columns):
+            data[f"v{index}"] = pa.array([new.get(column) for *_, new in rows], types[index])
         return pa.table(data)
+
+
+def in_sql(column: str, sql_type: Type) -> str:
+    """Return SQL that makes a type's values of a frame's column, whose own type is that of Arrow.
+
+    >>> in_sql("s.v1", parse_type("bigint")), in_sql("s.v1", parse_type("uuid")), in_sql("s.v1", parse_type("json"))
+    ('s.v1', 'CAST(s.v1 AS uuid)', 'json_parse(s.v1)')
+    """
+    if sql_type.base == "json":
+        return f"json_parse({column})"
+    return column if from_arrow(sql_type.arrow) == sql_type else f"CAST({column} AS {sql_type})"
 
 
 def engine_for(filled: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:

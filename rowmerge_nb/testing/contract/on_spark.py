@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for
+from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for, in_sql
 from rowmerge_nb.testing.contract.statement import Changes
 from rowmerge_nb.testing.contract.store import FilledTable, Way
 from rowmerge_nb.testing.faults import Fault
@@ -34,15 +37,12 @@ class SparkChecks(FailureChecks):
     @pytest.fixture
     def on_spark(self, request: pytest.FixtureRequest, connector: Any) -> FilledTable:
         """A table with rows, in the last of the connector's layouts."""
-        way = Way(list(self.layouts)[-1], paradigm=self.paradigms[0])
-        filled: FilledTable = FilledTable(self, connector, way, [self.row(number) for number in range(1, 15)])
-        self.make_table(connector, self.metadata(way.layout), filled.before)
-        return filled
+        return self.fill(connector, Way(list(self.layouts)[-1], paradigm=self.paradigms[0]))
 
     def test_statements_on_spark_change_the_right_rows_by_the_right_calls(self, spark: Any, on_spark: FilledTable) -> None:
         """MERGE, UPDATE and DELETE; sinks are made where pages arrive, and what sinks give reaches finish_merge."""
         faulty, engine = engine_for(on_spark, spark=spark)
-        frames = {"changes": self.source_frame(), "gone": self.source_frame().select([1]).slice(0, 1)}
+        frames = {"changes": self.source_frame()}
         paradigm = on_spark.way.paradigm
         result = engine.run(self.merge_sql(), namespace=frames, paradigm=paradigm)
         changes = self.some_changes()
@@ -57,16 +57,22 @@ class SparkChecks(FailureChecks):
         assert faulty.calls.count("finish") == len(writers)
 
         on_spark.before = on_spark.contents()
-        first, second = (f'"{column}"' for column in list(self.columns)[:2])
-        engine.run(f"UPDATE {self.qualified()} SET {second} = NULL WHERE {second} IS NOT NULL", paradigm=paradigm)
-        name = list(self.columns)[1]
-        updated = [(row[0], {name: None}) for row in on_spark.before if row[1] is not None]
-        on_spark.must_hold(Changes(updated=updated))
+        name = next(iter(self.nullable_columns()), None)
+        if name is not None:
+            column = quoted(name)
+            engine.run(f"UPDATE {self.qualified()} SET {column} = NULL WHERE {column} IS NOT NULL", paradigm=paradigm)
+            at = list(self.columns).index(name)
+            on_spark.must_hold(Changes(updated=[(row[0], {name: None}) for row in on_spark.before if row[at] is not None]))
 
         on_spark.before = on_spark.contents()
+        first, sql_type = next(iter(self.columns.items()))
         gone = on_spark.before[0][0]
-        frames["gone"] = frames["gone"].set_column(0, "k", [[gone]])
-        engine.run(f"DELETE FROM {self.qualified()} WHERE {first} IN (SELECT k FROM gone)", namespace=frames, paradigm=paradigm)
+        frames["gone"] = pa.table({"k": pa.array([gone], parse_type(sql_type).arrow)})
+        engine.run(
+            f"DELETE FROM {self.qualified()} WHERE {quoted(first)} IN (SELECT {in_sql('k', parse_type(sql_type))} FROM gone)",
+            namespace=frames,
+            paradigm=paradigm,
+        )
         on_spark.must_hold(Changes(deleted=(gone,)))
         on_spark.must_have_left_nothing()
 

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.tasks.checked_buckets import CheckedBuckets
 from rowmerge_nb.engine.tasks.exchange import Destination, Placing
 from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.testing.contract.unchanged import HandedPages, WatchedSink
+from rowmerge_nb.testing.contract.values import identity, read_values, stored_values
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Hashable, Iterator
 
     from rowmerge_nb.engine.tasks.processors import RowChangeProcessor
     from rowmerge_nb.spi.connector import Connector
@@ -98,11 +101,13 @@ class Changes:
 
 def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes) -> list[Row]:
     """Give the rows that a table has after changes, in any order."""
-    updated = dict(changes.updated)
+    deleted = {identity(key) for key in changes.deleted}
+    updated = {identity(key): new for key, new in changes.updated}
     kept = []
     for row in rows:
-        if row[0] not in changes.deleted:
-            new = updated.get(row[0], {})
+        key = identity(row[0])
+        if key not in deleted:
+            new = updated.get(key, {})
             kept.append(tuple(new.get(column, value) for column, value in zip(columns, row, strict=True)))
     return [*kept, *changes.inserted]
 
@@ -159,17 +164,20 @@ class PageStatement:
 
     def pages(self, columns: Sequence[ColumnHandle], splits: Sequence[Any] | None = None) -> Iterator[Page]:
         """Read columns the way tasks do: everything that they need has travelled."""
-        handle = self._scanned()
+        handle, handed = self._scanned(), HandedPages("a page source")
         for split in self.splits() if splits is None else splits:
             provider = travel(self.connector.get_page_source_provider())
             asked = list(map(travel, columns))
             source = provider.create_page_source(travel(self.transaction), self.session, travel(split), travel(handle), asked)
             try:
                 while (page := source.get_next_page()) is not None:
+                    handed.check_last()
                     _check_channels(page, columns)
+                    handed.add(page)
                     yield page
             finally:
                 source.close()
+        handed.check()
 
     def read(self, *names: str, row_id: bool = False, constraint: Constraint | None = None) -> pa.Table:
         """Read columns by name, all of them by default; the row id comes last, under the name ``$row_id``."""
@@ -188,8 +196,9 @@ class PageStatement:
         return pa.Table.from_batches(pages, schema).rename_columns([*shown[:-1], "$row_id"] if row_id else shown)
 
     def rows(self) -> list[Row]:
-        """Read all rows, in any order."""
-        return _rows(self.read())
+        """Return all rows, in any order."""
+        channels = zip(self.read().columns, self.columns, strict=True)
+        return list(zip(*(read_values(channel, column.type) for channel, column in channels), strict=True))
 
     def evolve(self, *columns: ColumnMetadata) -> None:
         """Give the table new columns, which the merge is to add."""
@@ -205,8 +214,11 @@ class PageStatement:
             if part:
                 provider = travel(self.connector.get_page_sink_provider())
                 sink = provider.create_page_sink(travel(self.transaction), replace(self.session, writer=writer), travel(handle))
-                sink.append_page(self.data_page(part))
+                page, handed = self.data_page(part), HandedPages("a page sink")
+                handed.add(page)
+                sink.append_page(page)
                 fragments += given(sink.finish())
+                handed.check()
         self.metadata.finish_insert(self.session, handle, fragments)
 
     def data_page(self, rows: Sequence[Row]) -> Page:
@@ -248,17 +260,22 @@ class PageStatement:
         processor, layout = self.processor, self.layout
         scanned = self.read(row_id=True)
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
-        names = [column.name for column in self.columns]
-        old = dict(zip(data[0].to_pylist(), zip(*(channel.to_pylist() for channel in data), strict=True), strict=True))
-        numbers = {key: number for number, key in enumerate(data[0].to_pylist())}
+        columns = self.columns
+        names = [column.name for column in columns]
+        rows_before = list(zip(*(read_values(c, of.type) for c, of in zip(data, columns, strict=True)), strict=True))
+        numbers = {identity(row[0]): number for number, row in enumerate(rows_before)}
+        old = {key: rows_before[number] for key, number in numbers.items()}
+        if absent := [key for key in [*changes.deleted, *(key for key, _ in changes.updated)] if self._key(key) not in old]:
+            msg = f"row {absent[0]!r} is to be changed, and the scan with its row id does not return it"
+            raise AssertionError(msg)
         asked: list[tuple[Any, Operation, int, Row]] = []
-        for key in changes.deleted:
+        for key in map(self._key, changes.deleted):
             kept = [
                 value if self.era is Era.CURRENT or index in layout.redistribution_columns else None
                 for index, value in enumerate(old[key])
             ]
             asked.append((key, Operation.DELETE, len(changes.clauses), tuple(kept)))
-        for key, new in changes.updated:
+        for key, new in ((self._key(key), new) for key, new in changes.updated):
             assigned = {name.lower(): value for name, value in new.items()}
             row = tuple(assigned.get(n.lower(), v) for n, v in zip(names, old[key], strict=True))
             asked.append((key, Operation.UPDATE, changes.clauses[tuple(new)], row))
@@ -278,6 +295,10 @@ class PageStatement:
             pa.array([1] * len(asked), pa.int8()),
         ]
         return processor.transform_page(pa.RecordBatch.from_arrays(channels, schema=processor.input_schema))
+
+    def _key(self, key: Any) -> Hashable:
+        """Return what names a row by the value of its first column."""
+        return identity(*stored_values([key], self.columns[0].type))
 
     def sink_pages(self, changes: Changes) -> dict[int, list[Page]]:
         """Give the pages that every writer's sink gets; where there are enough rows, two of them."""
@@ -313,7 +334,9 @@ class PageStatement:
     ) -> Destination:
         if layout is None:
             return Destination(even=True)
-        return Destination(None if layout.partitioning is None else self.bucket_function(layout, types), arguments)
+        return Destination(
+            None if layout.partitioning is None else CheckedBuckets(self.bucket_function(layout, types)), arguments
+        )
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
         """Give a layout's bucket function, as a task gets it."""
@@ -325,7 +348,7 @@ class PageStatement:
         """Make a merge sink for an attempt of a task."""
         provider = travel(self.connector.get_page_sink_provider())
         handle: Any = travel(self.merge_handle)
-        return provider.create_merge_sink(travel(self.transaction), replace(self.session, writer=writer), handle)
+        return WatchedSink(provider.create_merge_sink(travel(self.transaction), replace(self.session, writer=writer), handle))
 
     def attempt(self, writer: int, pages: Sequence[Page]) -> list[bytes]:
         """Run an attempt of a task to its end, and give its fragments."""
@@ -383,7 +406,3 @@ def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
         if channel.type != column.type.arrow:
             msg = f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle says {column.type} ({column.type.arrow})"
             raise AssertionError(msg)
-
-
-def _rows(table: pa.Table) -> list[Row]:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

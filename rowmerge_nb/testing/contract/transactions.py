@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.testing.contract.differences import must_be_same
 from rowmerge_nb.testing.contract.statement import Changes, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
@@ -116,7 +117,7 @@ class TransactionChecks(ContractStore):
         """Spark may run a slow task twice; either copy may come first."""
         self._with_other_attempts(filled, before=lambda statement, writer, pages: statement.attempt(writer, pages))
         filled.before = filled.contents()
-        changes = Changes((self.key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
+        changes = Changes((self.new_key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
         self._with_other_attempts(filled, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
 
     def _with_other_attempts(
@@ -146,7 +147,7 @@ class TransactionChecks(ContractStore):
         statement.merge(self.some_changes())
         statement.merge_handle = None
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
-        assert in_order(statement.rows()) == filled.expected(self.some_changes())
+        must_be_same("the rows that the transaction sees", in_order(statement.rows()), filled.expected(self.some_changes()))
         statement.rollback()
         filled.must_be_unchanged()
 
@@ -158,7 +159,7 @@ class TransactionChecks(ContractStore):
         second = Changes(updated=((self.key(3), self.new_values(4)),))
         assert not self._both(filled, first, second), "both were committed, so the first one's change is lost"
         filled.must_hold(first)
-        filled.merge(second)
+        filled.merge(Changes(updated=((self.new_key(3), self.new_values(4)),)))
         filled.must_hold(second)
         filled.must_have_left_nothing()
 

@@ -14,6 +14,8 @@ from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, given, travel
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+from rowmerge_nb.testing.contract.unchanged import HandedPages
+from rowmerge_nb.testing.contract.values import identity, read_values
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
@@ -60,21 +62,26 @@ class UpdatableStatement(PageStatement):
 
     def change(self, source: UpdatablePageSource, changes: Changes, *, pages: int = 1 << 30) -> None:
         """Read pages, and give each one's rows back to the source that has read it."""
-        new = {key: {name.lower(): value for name, value in values.items()} for key, values in changes.updated}
-        wanted: Collection[Any] = new if changes.updated else changes.deleted
+        new = {self._key(key): {name.lower(): value for name, value in values.items()} for key, values in changes.updated}
+        wanted: Collection[Any] = new if changes.updated else {self._key(key) for key in changes.deleted}
+        handed = HandedPages("an updatable page source")
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
             assert page.num_columns == len(self.columns) + 1, "a page has the columns that were asked for, the row id last"
-            keys = page.column(0).to_pylist()
+            keys = [*map(identity, read_values(page.column(0), self.columns[0].type))]
             chosen = pa.array([index for index, key in enumerate(keys) if key in wanted], pa.int64())
             if not len(chosen):
                 continue
             row_ids = row_ids_of(page).take(chosen)
             if not changes.updated:
+                handed.add(pa.RecordBatch.from_arrays([row_ids], names=["row_id"]))
                 source.delete_rows(row_ids)
-                continue
-            rows = [new[keys[index]] for index in chosen.to_pylist()]
-            source.update_rows(*self._updated_page(rows, row_ids))
+            else:
+                rows = [new[keys[index]] for index in chosen.to_pylist()]
+                updated, channels = self._updated_page(rows, row_ids)
+                handed.add(updated)
+                source.update_rows(updated, channels)
+            handed.check()
 
     def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
         """Make the page of an update, and say which channel is which."""
@@ -132,6 +139,8 @@ class UpdatableChecks(ContractStore):
         statement.rollback()
         placing = {name.lower() for name in layout.partition_columns} if layout is not None else set()
         new = {n: {c: v for c, v in self.new_values(n).items() if c.lower() not in placing} for n in numbers}
+        if not all(new.values()):
+            pytest.skip("every column of this table decides where a row lies")
         return Changes(updated=[(self.key(n), new[n]) for n in numbers])
 
     def test_page_sources_delete_the_named_rows_and_no_other(self, older: FilledTable) -> None:
@@ -206,7 +215,7 @@ class UpdatableChecks(ContractStore):
         changes = self.updates(older, 3)
         first.run_change(changes)
         key, new = changes.updated[0]
-        late = Changes(updated=[(key, dict.fromkeys(new))])
+        late = Changes(updated=[(key, {name: self.new_values(4)[name] for name in new})])
         second.begin_change(late)
         fragments = [f for n, split in enumerate(second.opened()) for f in second.attempt_split(split, n, late)]
         first.commit()

@@ -1,98 +1,365 @@
-"""Values of every SQL type that the checks write and read back."""
+"""Values of every SQL type that the checks write and read back, and when two values are the same."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+import math
+import struct
 import uuid
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
 
 from rowmerge_nb.spi.types import Type, parse_type
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-__all__ = ["TYPES", "awkward_values", "numbered_value"]
+__all__ = ["TYPES", "awkward_values", "identity", "numbered_value", "read_values", "stored_values"]
 
-TEXTS: Final = ("plain", "it's", 'a "quoted" word', "a/b=c%", "ünï ☃", "007", "x  y")
-"""Texts that are hard to quote, to escape, or to tell from numbers."""
+Moment = TypeVar("Moment", dt.time, dt.datetime)
 
-_MOMENT: Final = dt.datetime(2024, 2, 29, 12, 30)  # noqa: DTZ001 - timestamps have no zone
+TYPES: Final = (
+    "boolean",
+    "tinyint",
+    "smallint",
+    "integer",
+    "bigint",
+    "real",
+    "double",
+    "decimal(5,2)",
+    "decimal(12,2)",
+    "decimal(18,18)",
+    "decimal(38,0)",
+    "decimal(38,10)",
+    "varchar",
+    "varchar(20)",
+    "varchar(1)",
+    "char(4)",
+    "varbinary",
+    "date",
+    "time(0)",
+    "time(3)",
+    "time(6)",
+    "timestamp(0)",
+    "timestamp(3)",
+    "timestamp(6)",
+    "timestamp(3) with time zone",
+    "timestamp(6) with time zone",
+    "uuid",
+    "json",
+    "array(integer)",
+    "array(varchar)",
+    "array(decimal(12,2))",
+    "array(array(double))",
+    "map(varchar, bigint)",
+    "map(integer, decimal(5,2))",
+    "row(a integer, b varchar)",
+    "row(a varchar, b varchar)",
+    'row(a decimal(12,2), "B c" array(row(x date, y timestamp(6))))',
+    "array(map(varchar, row(a boolean, b varbinary)))",
+)
+"""All types that a connector is tried with unless it names those that it has."""
 
-AWKWARD: Final[Mapping[str, tuple[Any, ...]]] = {
-    "boolean": (True, False),
-    "tinyint": (-128, 127, 0),
-    "smallint": (-32768, 32767),
-    "integer": (-(2**31), 2**31 - 1),
-    "bigint": (-(2**63), 2**63 - 1, 2**53 + 1),
-    "real": (1.5, float("inf")),
-    "double": (0.1, 1e300, float("-inf")),
-    "decimal(5,2)": (Decimal("-999.99"), Decimal("0.10")),
-    "decimal(38,0)": (Decimal(10**38 - 1), Decimal(-1)),
-    "decimal(38,10)": (Decimal("-1234567890123456789012345678.0123456789"),),
-    "varchar": (*TEXTS, "\n"),
-    "varchar(20)": ("12", "x "),
-    "char(4)": ("ab  ", "1   "),
-    "varbinary": (b"\x00\xff", b"a"),
-    "date": (dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31)),
-    "time(6)": (dt.time(23, 59, 59, 999999), dt.time(0)),
-    "timestamp(3)": (_MOMENT.replace(microsecond=123_000), dt.datetime(2262, 4, 11)),  # noqa: DTZ001
-    "timestamp(6)": (_MOMENT.replace(microsecond=1), _MOMENT),
-    "timestamp(6) with time zone": (_MOMENT.replace(microsecond=7, tzinfo=dt.UTC),),
-    "uuid": ("12345678-1234-5678-9abc-def012345678",),
-    "json": ('{"a": [1, null]}', "12", '"12"'),
-    "array(integer)": ([1, None, 3], []),
-    "map(varchar, bigint)": ([("a", 1), ("b", None)], []),
-    "row(a integer, b varchar)": ({"a": 1, "b": "x"}, {"a": None, "b": None}),
-}
-"""Per type values at its edges, among them those that stores like to change."""
+TEXTS: Final = (
+    "Plain",
+    "it's",
+    'a "Quoted" word',
+    "a/b=C%",
+    "Ünï ☃ 😀",
+    "007",
+    "x  Y",
+    "trailing ",
+    " leading",
+    "NULL",
+    "\\N",
+    "",
+)
+"""Texts that are hard to quote or escape, or that stores like to trim, fold, or take for numbers or NULL."""
 
-TYPES: Final = tuple(AWKWARD)
-"""All types that a connector is tried with unless it names those it has."""
+_LETTERS: Final = "".join(
+    map(chr, [*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x391, 0x3A2), *range(0x3B1, 0x3CA), *range(0x410, 0x450)])
+)
+"""Letters of which each is a text of its own, for columns that hold nothing longer."""
 
-_NUMBERED: Final[Mapping[str, Callable[[int], Any]]] = {
-    "boolean": lambda n: n % 2 == 0,
-    "tinyint": int,
-    "smallint": int,
-    "integer": int,
-    "bigint": int,
-    "real": lambda n: n + 0.5,
-    "double": lambda n: n + 0.25,
-    "decimal": Decimal,
-    "varchar": lambda n: f"{TEXTS[n % len(TEXTS)]}{n // len(TEXTS) or ''}",
-    "char": lambda n: f"c{n}",
-    "varbinary": lambda n: f"b{n}".encode(),
-    "date": lambda n: dt.date(2024, 1, 1) + dt.timedelta(days=n),
-    "time": lambda n: dt.time(n % 24, n % 60),
-    "timestamp": lambda n: _MOMENT + dt.timedelta(hours=n),
-    "timestamp with time zone": lambda n: _MOMENT.replace(tzinfo=dt.UTC) + dt.timedelta(hours=n),
-    "uuid": lambda n: str(uuid.UUID(int=n)),
-    "json": lambda n: f'{{"n": {n}}}',
-}
+_MOMENT: Final = dt.datetime(2024, 2, 29, 12, 30, 15)  # noqa: DTZ001 - timestamps have no zone
+_MICROSECONDS: Final = 6
+_FRACTION: Final = 123_457
+"""Microseconds of which every digit counts."""
+_FULL_DAY: Final = dt.time(23, 59, 59, 999_999)
 
 
 def awkward_values(type_name: str) -> tuple[Any, ...]:
-    """Give values of a type that are easily damaged, none of them NULL.
+    """Return values of a type that are easily damaged: extremes, fractions, capitals, blanks; none of them is NULL.
+
+    Args:
+        type_name: the type, as SQL writes it.
 
     >>> awkward_values("tinyint")
-    (-128, 127, 0)
+    (-128, 127, 0, -1)
+    >>> [str(value) for value in awkward_values("decimal(3,2)")]
+    ['9.99', '-9.99', '0.01', '-0.01', '1.23', '0.00']
+    >>> awkward_values("array(tinyint)")
+    ([], [None], [-128, None, 127], [-128, 127, 0, -1])
     """
-    if type_name in AWKWARD:
-        return AWKWARD[type_name]
     kind = parse_type(type_name)
-    return tuple(numbered_value(kind, number) for number in range(3))
+    return tuple(_EDGES[kind.base](kind))
 
 
 def numbered_value(kind: Type, number: int) -> Any:
-    """Give one of a type's values by its number; of the types that keys can have, another one for every number from 0 to 100.
+    """Return a value of a type by its number; for types that have so many, another one for every number from 0 to 100.
 
     Raises:
-        NotImplementedError: the type has no numbered values; arrays, maps and rows.
+        NotImplementedError: the type has no numbered values, as ``unknown``.
 
-    >>> numbered_value(parse_type("varchar"), 1), numbered_value(parse_type("bigint"), 7)
-    ("it's", 7)
+    >>> numbered_value(parse_type("varchar"), 1), numbered_value(parse_type("decimal(12,2)"), 7)
+    ("it's", Decimal('9.31'))
+    >>> numbered_value(parse_type("array(bigint)"), 7)
+    [7, 8]
     """
     if kind.base not in _NUMBERED:
         msg = f"Values of type {kind} cannot be numbered; choose another type for this column of the contract's table"
         raise NotImplementedError(msg)
-    return _NUMBERED[kind.base](number)
+    return _NUMBERED[kind.base](kind, number)
+
+
+def read_values(channel: pa.Array | pa.ChunkedArray, kind: Type) -> list[Any]:
+    """Return the values of a channel as Python objects; JSON in one form, whatever blanks and order of names it has.
+
+    >>> read_values(pa.array(['{"b": 1.0, "a":null}', None]), parse_type("json"))
+    ['{"a":null,"b":1.0}', None]
+    """
+    values = python_values(channel)
+    return [_with_plain_json(value, kind) for value in values] if "json" in str(kind) else values
+
+
+def stored_values(values: Sequence[Any], kind: Type) -> list[Any]:
+    """Return values in the form in which they are read from a column of a type.
+
+    >>> stored_values([Decimal(1), None], parse_type("decimal(12,2)")), stored_values([0.1], parse_type("real"))
+    ([Decimal('1.00'), None], [0.10000000149011612])
+    """
+    return read_values(pa.array(values, kind.arrow), kind)
+
+
+def identity(value: Any) -> Hashable:
+    """Return what two values must share to be the same.
+
+    1 is not 1.0 and not true, 0.0 is not -0.0, every NaN is the same. Decimals are the same if they are equal, timestamps
+    with a zone if they are one instant, maps if they have the same entries.
+
+    >>> identity(Decimal("1.0")) == identity(Decimal("1.00")), identity(0.0) == identity(-0.0), identity(1) == identity(True)
+    (True, False, False)
+    >>> identity([("a", 1), ("b", 2)]) == identity([("b", 2), ("a", 1)]), identity([1, 2]) == identity([2, 1])
+    (True, False)
+    """
+    if isinstance(value, float):
+        return "float", "nan" if math.isnan(value) else value.hex()
+    if isinstance(value, dict):
+        return "row", tuple((name, identity(field)) for name, field in value.items())
+    if isinstance(value, list | tuple):
+        is_map = isinstance(value, list) and bool(value) and all(isinstance(entry, tuple) for entry in value)
+        parts = [identity(part) for part in value]
+        return ("map", tuple(sorted(parts, key=repr))) if is_map else ("array", tuple(parts))
+    if isinstance(value, dt.datetime):
+        return ("instant", value.astimezone(dt.UTC)) if value.tzinfo is not None else ("datetime", value)
+    return type(value).__name__, value
+
+
+def _with_plain_json(value: Any, kind: Type) -> Any:
+    """Return a value with all JSON texts in it in one form; a text that is not JSON stays."""
+    if value is None:
+        return None
+    if kind.base == "json":
+        try:
+            return json.dumps(json.loads(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        except ValueError:
+            return value
+    if kind.base == "array":
+        return [_with_plain_json(element, kind.parameters[0]) for element in value]
+    if kind.base == "map":
+        return [tuple(_with_plain_json(part, of) for part, of in zip(entry, kind.parameters, strict=True)) for entry in value]
+    if kind.base == "row":
+        fields = zip(value.items(), kind.parameters, strict=True)
+        return {name: _with_plain_json(field, of) for (name, field), of in fields}
+    return value
+
+
+# -- values at the edges --------------------------------------------------------------------------------------------------------
+
+
+def _integers(bits: int) -> Callable[[Type], Iterator[int]]:
+    return lambda _: iter((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, 0, -1, *((2**53 + 1,) if bits > 53 else ())))
+
+
+def _single(number: float) -> float:
+    """Return the number of 32 bits that is nearest."""
+    return float(struct.unpack("f", struct.pack("f", number))[0])
+
+
+def _decimal(kind: Type, unscaled: int) -> Decimal:
+    """Return a decimal by its digits; as text, since arithmetic would round those of 38."""
+    return Decimal(f"{unscaled}E-{kind.parameters[1]}")
+
+
+def _decimals(kind: Type) -> Iterator[Decimal]:
+    precision, _ = kind.parameters
+    greatest = 10**precision - 1
+    digits = int(("1234567890" * 4)[:precision])
+    return (_decimal(kind, unscaled) for unscaled in (greatest, -greatest, 1, -1, digits, 0))
+
+
+def _texts(kind: Type) -> Iterator[str]:
+    longest = kind.parameters[0] if kind.parameters else 300
+    texts = [text for text in (*TEXTS, "\t\n\r", " ", "Aa", "aA", "É" * longest) if len(text) <= longest]
+    return iter(dict.fromkeys([*texts, *_LETTERS[:2], *_LETTERS[26:28]]) if longest else [""])
+
+
+def _padded(kind: Type) -> Iterator[str]:
+    length = kind.parameters[0]
+    return iter(dict.fromkeys(text.ljust(length) for text in (*TEXTS, "ab", "AB", " b") if len(text) <= length))
+
+
+def _cut(moment: Moment, precision: int) -> Moment:
+    """Return a time or timestamp with as many digits of fraction as its type has."""
+    unit = 10 ** (_MICROSECONDS - min(precision, _MICROSECONDS))
+    return moment.replace(microsecond=moment.microsecond // unit * unit)
+
+
+def _times(kind: Type) -> Iterator[dt.time]:
+    moments = (_FULL_DAY, dt.time(0), dt.time(12, 30, 15, _FRACTION))
+    return (_cut(moment, kind.parameters[0]) for moment in moments)
+
+
+def _timestamps(kind: Type) -> Iterator[dt.datetime]:
+    zone = dt.UTC if kind.base.endswith("zone") else None
+    moments = (
+        _MOMENT.replace(microsecond=_FRACTION),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),  # noqa: DTZ001
+        dt.datetime(2262, 4, 12),  # noqa: DTZ001 - beyond what 64 bits of nanoseconds hold
+        dt.datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001 - no such local time in much of Europe
+    )
+    return (_cut(moment, kind.parameters[0]).replace(tzinfo=zone) for moment in moments)
+
+
+def _some_edges(kind: Type) -> list[Any]:
+    return list(_EDGES[kind.base](kind))
+
+
+def _arrays(kind: Type) -> Iterator[list[Any]]:
+    edges = _some_edges(kind.parameters[0])
+    return iter(([], [None], [edges[0], None, edges[min(1, len(edges) - 1)]], edges))
+
+
+def _maps(kind: Type) -> Iterator[list[tuple[Any, Any]]]:
+    keys, values = (_some_edges(of) for of in kind.parameters)
+    keys = list({identity(key): key for key in keys}.values())
+    every = [(key, values[index % len(values)]) for index, key in enumerate(keys)]
+    return iter(([], [(keys[0], None)], [(keys[0], values[0]), (keys[-1], None)] if len(keys) > 1 else [], every))
+
+
+def _fields(kind: Type) -> list[tuple[str, Type]]:
+    """Return the fields of a row under the names that they have in Arrow."""
+    return [(name or f"field{index}", of) for index, (name, of) in enumerate(zip(kind.fields, kind.parameters, strict=True))]
+
+
+def _rows(kind: Type) -> Iterator[dict[str, Any]]:
+    edges = {name: _some_edges(of) for name, of in _fields(kind)}
+    # Fields of one type have different values, so that two that are exchanged are seen.
+    yield {name: values[index % len(values)] for index, (name, values) in enumerate(edges.items())}
+    yield {name: values[-1 - index % len(values)] for index, (name, values) in enumerate(edges.items())}
+    yield {name: None if index else values[0] for index, (name, values) in enumerate(edges.items())}
+    yield dict.fromkeys(edges)
+
+
+_EDGES: Final[Mapping[str, Callable[[Type], Iterator[Any]]]] = {
+    "boolean": lambda _: iter((True, False)),
+    "tinyint": _integers(8),
+    "smallint": _integers(16),
+    "integer": _integers(32),
+    "bigint": _integers(64),
+    "real": lambda _: iter((1.5, _single(1 / 3), _single(3.4e38), -0.0, 0.0, math.nan, math.inf, -math.inf)),
+    "double": lambda _: iter((0.1, 1 / 3, 1e300, 5e-324, -0.0, 0.0, math.nan, math.inf, -math.inf)),
+    "decimal": _decimals,
+    "varchar": _texts,
+    "char": _padded,
+    "varbinary": lambda _: iter((b"\x00\xff", b"a", b"A ", b"", bytes(range(256)))),
+    "date": lambda _: iter((dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31))),
+    "time": _times,
+    "timestamp": _timestamps,
+    "timestamp with time zone": _timestamps,
+    "uuid": lambda _: iter((str(uuid.UUID(int=0)), "12345678-1234-5678-9abc-def012345678", str(uuid.UUID(int=2**128 - 1)))),
+    "json": lambda _: iter(('{"B": [1, null, {"a": "Ünï "}]}', "12", '"12"', "1.50", "null", '""', "[]", "true")),
+    "array": _arrays,
+    "map": _maps,
+    "row": _rows,
+}
+
+# -- values by number -----------------------------------------------------------------------------------------------------------
+
+
+def _wrapped(bits: int) -> Callable[[Type, int], int]:
+    """Return the numbers themselves, as far as they go."""
+    half = 2 ** (bits - 1)
+    return lambda _, number: (number + half) % (2 * half) - half
+
+
+def _numbered_decimal(kind: Type, number: int) -> Decimal:
+    # A multiplier without the factors 2 and 5 gives as many values as there are, and each digit of the fraction a meaning.
+    precision, scale = kind.parameters
+    return _decimal(kind, number * (10**scale + 10**scale // 3) % 10**precision)
+
+
+def _numbered_text(kind: Type, number: int) -> str:
+    text = f"{TEXTS[number % len(TEXTS)]}{number // len(TEXTS) or ''}"
+    fits = not kind.parameters or len(text) <= kind.parameters[0]
+    return text if fits else _LETTERS[number % len(_LETTERS)][: kind.parameters[0]]
+
+
+def _numbered_char(kind: Type, number: int) -> str:
+    length = kind.parameters[0]
+    text = f"C{number}"
+    return (text if len(text) <= length else _LETTERS[number % len(_LETTERS)][:length]).ljust(length)
+
+
+def _numbered_moment(kind: Type, number: int) -> dt.datetime:
+    moment = _MOMENT + dt.timedelta(hours=number, microseconds=number * _FRACTION)
+    return _cut(moment, kind.parameters[0]).replace(tzinfo=dt.UTC if kind.base.endswith("zone") else None)
+
+
+def _numbered_time(kind: Type, number: int) -> dt.time:
+    return _cut(dt.time(number % 24, number % 60, number % 50, number * _FRACTION % 1_000_000), kind.parameters[0])
+
+
+def _numbered_map(kind: Type, number: int) -> list[tuple[Any, Any]]:
+    key, value = kind.parameters
+    entries = [(numbered_value(key, n), numbered_value(value, n + 1)) for n in (number, number + 1)]
+    return entries if identity(entries[0][0]) != identity(entries[1][0]) else entries[:1]
+
+
+_NUMBERED: Final[Mapping[str, Callable[[Type, int], Any]]] = {
+    # No short pattern, so that two columns of this type differ somewhere.
+    "boolean": lambda _, n: (n + 1) * 2654435761 >> 11 & 1 == 1,
+    "tinyint": _wrapped(8),
+    "smallint": _wrapped(16),
+    "integer": _wrapped(32),
+    "bigint": _wrapped(64),
+    "real": lambda _, n: _single(n + 1 / 3),
+    "double": lambda _, n: n + 1 / 3,
+    "decimal": _numbered_decimal,
+    "varchar": _numbered_text,
+    "char": _numbered_char,
+    "varbinary": lambda _, n: f"B{n}".encode(),
+    "date": lambda _, n: dt.date(2024, 1, 1) + dt.timedelta(days=n),
+    "time": _numbered_time,
+    "timestamp": _numbered_moment,
+    "timestamp with time zone": _numbered_moment,
+    "uuid": lambda _, n: str(uuid.UUID(int=n << 64 | n)),
+    "json": lambda _, n: f'{{"N": {n}}}',
+    "array": lambda kind, n: [numbered_value(kind.parameters[0], number) for number in (n, n + 1)],
+    "map": _numbered_map,
+    "row": lambda kind, n: {name: numbered_value(of, n + 13 * index) for index, (name, of) in enumerate(_fields(kind))},
+}

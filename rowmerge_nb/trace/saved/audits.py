@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.trace.audit import Audit
-from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, write_private
+from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, read_json, write_private
 from rowmerge_nb.trace.saved.schema import decoded_as, encoded
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ def save_audit(audit: Audit, path: str | Path) -> None:
     write_private(path, json.dumps({FORMAT: encoded(audit)}).encode("ascii"), "The audit")
 
 
-def load_audit(path: str | Path) -> Audit:
+def load_audit(path: str | Path, *, most_bytes: int | None = None) -> Audit:
     """Open a saved audit.
 
     Args:
         path: the file that `Audit.save` has written.
+        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not an audit of this format; the message names the place
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not an audit of this format; the message names the place
             in it.
 
     >>> import tempfile, os
@@ -42,10 +43,10 @@ def load_audit(path: str | Path) -> Audit:
     >>> load_audit(file).sentence, oct(os.stat(file).st_mode & 0o777)
     ('AGREES: m.s.t holds the 2 rows that this DELETE leaves.', '0o600')
     """
-    return AUDIT_FILE.opened(path, _read)
+    return AUDIT_FILE.opened(path, _read, most_bytes)
 
 
 def _read(content: bytes) -> Audit:
     from rowmerge_nb.report.audit import audit_bundle
 
-    return checked_drawing(decoded_as(AUDIT_FILE.inside(json.loads(content.decode("utf-8"))), Audit), audit_bundle)
+    return checked_drawing(decoded_as(AUDIT_FILE.inside(read_json(content)), Audit), audit_bundle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from contextlib import suppress
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.private import is_full
+from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar, budget_of, checked_bound, current_budget
 from rowmerge_nb.trace.saved.schema import TraceSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FileFormat", "checked_drawing", "write_private"]
+__all__ = ["FileFormat", "checked_drawing", "read_file", "read_json", "write_private"]
 
 T = TypeVar("T")
 
@@ -36,19 +38,25 @@ class FileFormat:
     what: str
     writer: str
 
-    def opened(self, path: str | Path, read: Callable[[bytes], T]) -> T:
-        """Give what a file holds.
+    def opened(self, path: str | Path, read: Callable[[bytes], T], most_bytes: int | None = None) -> T:
+        """Return what a file holds.
 
         Args:
             path: the file.
             read: makes it of the file's bytes; whatever it raises for bytes that are something else is told as the reason.
+            most_bytes: the memory that the file may take; see `Budget`.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not of this format; the message says why.
+            RowMergeError: INVALID_ARGUMENTS if there is no such file, if it is not of this format, or if it would take more memory
+                than it may; the message says why.
         """
-        file = _checked_path(path)
+        file, bound, more = _checked_path(path), checked_bound(most_bytes), ""
         try:
-            return read(_content(file))
+            content, budget = read_file(file, bound)
+            with budget_of(budget):
+                return read(content)
+        except UnfoldsTooFar as error:
+            wrong, more = str(error), f" If you trust the file, open it with most_bytes={error.needed:_} or more."
         except TraceSchemaError as error:
             wrong = str(error)
         except RowMergeError as error:
@@ -61,7 +69,7 @@ class FileFormat:
             wrong = f"it is cut short or damaged, or is something else than {self.what} ({error_text(error)[:200]})"
         msg = f"'{path}' cannot be opened as {self.what}: {wrong}"
         raise RowMergeError(
-            msg, code="INVALID_ARGUMENTS", hint=f"Write one with {self.writer}; this version reads '{self.name}'."
+            msg, code="INVALID_ARGUMENTS", hint=f"Write one with {self.writer}; this version reads '{self.name}'.{more}"
         )
 
     def inside(self, content: Any) -> Any:
@@ -93,6 +101,17 @@ def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
     return value
 
 
+def read_json(content: bytes) -> Any:
+    """Return the value of a JSON text, whose objects take their share of the file's budget.
+
+    Raises:
+        UnfoldsTooFar: they would take more than the file may.
+        ValueError: it is no JSON.
+    """
+    current_budget(len(content)).take_json(content)
+    return json.loads(content.decode("utf-8"))
+
+
 def write_private(path: str | Path, content: bytes, what: str) -> None:
     """Write a file that only its owner may read, all of it or nothing.
 
@@ -122,12 +141,19 @@ def _checked_path(path: str | Path) -> Path:
     return Path(path)
 
 
-def _content(path: Path) -> bytes:
-    """Read a file that is one: a pipe is not waited for."""
+def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]:
+    """Return what a file holds, and the memory that it may unfold to; a pipe is not waited for.
+
+    Raises:
+        UnfoldsTooFar: the file itself is larger than that.
+        OSError: it cannot be read, or is no file.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "It is not a file")
-        return file.read()
+        budget = Budget(status.st_size, most_bytes)
+        return file.read(), budget
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.trace.record import HandedPage, Record
+from rowmerge_nb.trace.saved.bounds import read_stream
 from rowmerge_nb.trace.saved.earlier import with_parted_calls
-from rowmerge_nb.trace.saved.files import FileFormat, write_private
+from rowmerge_nb.trace.saved.files import FileFormat, read_json, write_private
 from rowmerge_nb.trace.saved.schema import TraceSchemaError, decoded_as, encoded
 
 if TYPE_CHECKING:
@@ -44,14 +45,15 @@ def save_record(record: Record, path: str | Path) -> None:
     write_private(path, content.getvalue(), "The record")
 
 
-def load_record(path: str | Path) -> Record:
+def load_record(path: str | Path, *, most_bytes: int | None = None) -> Record:
     """Open a saved record.
 
     Args:
         path: the file that `Record.save`, or the option ``record`` of a statement, has written.
+        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not a record of this format.
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not a record of this format.
 
     >>> import tempfile, os
     >>> from rowmerge_nb.trace.record import RecordedColumn
@@ -61,16 +63,20 @@ def load_record(path: str | Path) -> Record:
     >>> load_record(file).kind, oct(os.stat(file).st_mode & 0o777)
     ('INSERT', '0o600')
     """
-    return RECORD_FILE.opened(path, _read)
+    return RECORD_FILE.opened(path, _read, most_bytes)
 
 
 def _read(content: bytes) -> Record:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
+        if sum(entry.compress_size for entry in file.infolist()) > len(content):
+            raise TraceSchemaError(
+                path="$", wrong="its entries are larger together than the file, so that they lie over each other"
+            )
         return _record(file)
 
 
 def _record(file: zipfile.ZipFile) -> Record:
-    header: Record = decoded_as(_header(json.loads(_entry(file, HEADER).decode("utf-8"))), Record)
+    header: Record = decoded_as(_header(read_json(_entry(file, HEADER))), Record)
     _check_header(header)
     names = file.namelist()
     pages: list[HandedPage] = []
@@ -129,18 +135,16 @@ def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.Recor
     """Read an Arrow stream whose channels must be these."""
     content = _entry(file, name)
     try:
-        with pa.ipc.open_stream(content) as stream:
-            if [(field.name, field.type) for field in stream.schema] != [(field.name, field.type) for field in schema]:
-                raise TraceSchemaError(
-                    path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table"
-                )
-            pages = list(stream)
-        for page in pages:
-            page.validate(full=True)
+        pages = read_stream(content, lambda found: _check_channels(found, name, schema))
     except (pa.ArrowException, TypeError) as error:
         wrong = f"it holds no pages of Arrow data: {' '.join(str(error).split())[:200]}"
         raise TraceSchemaError(path=name, wrong=wrong) from error
     return [pa.RecordBatch.from_arrays(page.columns, schema=schema) for page in pages]
+
+
+def _check_channels(found: pa.Schema, name: str, schema: pa.Schema) -> None:
+    if [(field.name, field.type) for field in found] != [(field.name, field.type) for field in schema]:
+        raise TraceSchemaError(path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table")
 
 
 def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:

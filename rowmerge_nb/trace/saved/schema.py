@@ -16,6 +16,7 @@ import pyarrow as pa
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.saved.bounds import read_stream
 from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
 __all__ = ["TraceSchemaError", "decoded", "decoded_as", "decoded_page", "encoded"]
@@ -244,9 +245,7 @@ def decoded_page(value: Any, path: str) -> pa.RecordBatch:
     """
     text = _tagged(value, "page", "arrow", path)
     try:
-        with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as stream:
-            (page,) = list(stream)
-        page.validate(full=True)
+        (page,) = read_stream(base64.b64decode(text, validate=True))
     except (pa.ArrowException, ValueError, TypeError, OSError, KeyError, NotImplementedError, MemoryError) as error:
         raise TraceSchemaError(path, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}") from error
     return page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.trace.saved.earlier import FORMAT, of_present_format
-from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, write_private
+from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, read_json, write_private
 from rowmerge_nb.trace.saved.schema import decoded, encoded
 from rowmerge_nb.trace.trace import Trace
 
@@ -44,22 +44,23 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     write_private(path, json.dumps({FORMAT: encoded(trace)}).encode("ascii"), "The trace")
 
 
-def load_trace(path: str | Path) -> Trace:
+def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
     """Open a saved trace.
 
     Args:
         path: the file that `save_trace` has written.
+        most_bytes: the memory that opening may take, in bytes; by default 32 times the size of the file, at least 64 MiB and at most 4 GiB.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not a trace of this format; the message names the place
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, if it would take more memory than it may, or if it is not a trace of this format; the message names the place
             in it.
     """
-    return TRACE_FILE.opened(path, _read)
+    return TRACE_FILE.opened(path, _read, most_bytes)
 
 
 def _read(content: bytes) -> Trace:
     from rowmerge_nb.report.model.report import build_report
 
-    value = json.loads(content.decode("utf-8"))
+    value = read_json(content)
     present = of_present_format(value)
     return checked_drawing(decoded(present if present is not None else TRACE_FILE.inside(value)), build_report)

@@ -255,6 +255,17 @@ def test_deletion_vectors_are_read_as_pyiceberg_reads_them() -> None:
         vector_positions(b"PAR1" + bytes(20), "file:///a", "f")
 
 
+def test_a_deletion_vector_names_no_more_positions_than_the_file_has_rows() -> None:
+    from pyroaring import BitMap64
+
+    everything = BitMap64()
+    everything.add_range(0, 1 << 36)
+    written = puffin(("file:///a", everything), ("file:///b", [1, 7]))
+    assert vector_positions(written, "file:///a", "f", 3).tolist() == [0, 1, 2]
+    assert vector_positions(written, "file:///b", "f", 3).tolist() == [1]
+    assert vector_positions(written, "file:///b", "f", 0).tolist() == []
+
+
 # -- splits and pruning -----------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,11 @@ _NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
 _CUT: Final = 64 * 1024 - 1
 """One chunk holds what its file's buffers hold at most, 64 KB by Arrow's default."""
 
+_LARGEST: Final = 1 << 23
+"""A chunk holds no more, since its header has 23 bits for the length of one that is not packed."""
+_MOST: Final = 1 << 28
+"""More than the tail of any file has."""
+
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Give number, wire type and value of every field of a protocol buffer."""
@@ -106,28 +111,40 @@ def decompressed(data: bytes, codec: int) -> bytes:
     """Undo ORC's chunks: three bytes of header each, of which the lowest bit says that the chunk is as it was.
 
     Raises:
-        ValueError: the codec is none that is known here.
+        ValueError: the codec is none that is known here, or the chunks unfold to more than a tail has.
     """
     if codec == _NONE:
         return data
-    chunks, at = [], 0
+    chunks, at, size = [], 0, 0
     while at < len(data):
         header = int.from_bytes(data[at : at + 3], "little")
         chunk = data[at + 3 : at + 3 + (header >> 1)]
         chunks.append(chunk if header & 1 else _unpacked(chunk, codec))
+        size += len(chunks[-1])
+        if len(chunks[-1]) > _LARGEST or size > _MOST:
+            msg = f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it to more than {_LARGEST}"
+            raise ValueError(msg)
         at += 3 + (header >> 1)
     return b"".join(chunks)
 
 
 def _unpacked(chunk: bytes, codec: int) -> bytes:
     if codec == _ZLIB:
-        return zlib.decompress(chunk, wbits=-zlib.MAX_WBITS)
+        unpacking = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        plain = unpacking.decompress(chunk, _LARGEST + 1)
+        if not unpacking.eof:
+            msg = f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}"
+            raise ValueError(msg)
+        return plain
     if codec == _SNAPPY:
         size, _ = _read_varint(chunk, 0)
+        if size > _LARGEST:
+            msg = f"a chunk of {len(chunk)} bytes says that it holds {size}"
+            raise ValueError(msg)
         return bytes(pa.decompress(chunk, size, codec="snappy"))
     if codec == _ZSTD:
         with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-            return bytes(stream.read())
+            return bytes(stream.read(_LARGEST + 1))
     msg = f"ORC's codec {codec} is not known here"
     raise ValueError(msg)
 

@@ -54,6 +54,7 @@ class PostgresStore(Store):
     has_schemas = True
     alters_columns = True
     stores_comments = True
+    keeps_negative_zero = True
     keeps_others_out = False
     equals = "OPERATOR(pg_catalog.=)"
     most_columns = 1_600

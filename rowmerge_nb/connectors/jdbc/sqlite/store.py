@@ -53,6 +53,7 @@ class SqliteStore(Store):
     has_schemas = False
     alters_columns = False
     stores_comments = False
+    keeps_negative_zero = False
     keeps_others_out = True
     most_columns = 2_000
     # Three are staged; where rows are read, a few more stand beside the table's.

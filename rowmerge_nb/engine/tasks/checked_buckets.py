@@ -1,0 +1,81 @@
+"""What a connector's bucket function returns, checked before a row is sent anywhere by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.layout import BucketFunction
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["CheckedBuckets"]
+
+_EXAMPLES: Final = 5
+"""At most this many wrong buckets are listed in an error."""
+
+
+@dataclass(frozen=True)
+class CheckedBuckets(BucketFunction):
+    """A connector's bucket function whose results are checked: one int32 per row, not NULL, within the bucket count.
+
+    A bucket outside of the range would still find a writer, by its remainder, and the store would find a file that it does not expect.
+
+    Args:
+        function: the connector's function.
+    """
+
+    function: BucketFunction
+
+    @property
+    def bucket_count(self) -> int:
+        """The number of buckets.
+
+        Raises:
+            ConnectorError: GENERIC_INTERNAL_ERROR if it is not a positive integer.
+        """
+        count: Any = self.function.bucket_count
+        if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
+            msg = f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive integer"
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint="Return the number of buckets of the table.")
+        return int(count)
+
+    def get_buckets(self, page: Page) -> pa.Array:
+        """Return the bucket of every row.
+
+        Raises:
+            ConnectorError: GENERIC_INTERNAL_ERROR if the function breaks its contract; the message names it and the values.
+        """
+        buckets: Any = self.function.get_buckets(page)
+        if wrong := self._violation(buckets, page.num_rows):
+            msg = f"{type(self.function).__name__}.get_buckets() {wrong}"
+            hint = f"Return a pyarrow int32 array with one bucket per row, each from 0 to {self.bucket_count - 1}."
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
+        return buckets
+
+    def _violation(self, buckets: Any, rows: int) -> str:
+        """Return what is wrong with a page's buckets, or an empty text."""
+        count = self.bucket_count
+        if not isinstance(buckets, pa.Array):
+            return f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it returns a pyarrow int32 array"
+        if buckets.type != pa.int32():
+            return f"returned values of type {buckets.type}; buckets are int32"
+        if len(buckets) != rows:
+            return f"returned {plural(len(buckets), 'bucket')} for {plural(rows, 'row')}"
+        if buckets.null_count:
+            return f"returned NULL for {plural(buckets.null_count, 'row')} of {rows}"
+        bounds = pc.min_max(buckets).as_py()
+        if rows and (bounds["min"] < 0 or bounds["max"] >= count):
+            outside = buckets.filter(pc.or_(pc.less(buckets, 0), pc.greater_equal(buckets, count)))
+            values = sorted(pc.unique(outside).to_pylist())
+            listed = ", ".join(map(str, values[:_EXAMPLES])) + (", ..." if len(values) > _EXAMPLES else "")
+            noun = "bucket" if len(values) == 1 else "buckets"
+            return f"returned {noun} {listed} for {plural(len(outside), 'row')}; with bucket_count {count} buckets are 0 to {count - 1}"
+        return ""

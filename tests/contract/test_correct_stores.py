@@ -1,0 +1,158 @@
+"""The kit passes a connector without bugs, however unusual its table is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rowmerge_nb import spi
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, parse_type
+from rowmerge_nb.testing.contract import ConnectorContract
+from rowmerge_nb.testing.examples import price_store
+from tests.contract.exchangeable_store import Store
+
+
+class InMemory(ConnectorContract):
+    """A store without bugs; its types are checked elsewhere."""
+
+    types = ()
+    column_names = ("id",)
+
+    def make_connector(self, folder):
+        return MemoryConnector()
+
+
+class TestQuotedNames(InMemory):
+    table = 'default.an "odd" table'
+    columns = {
+        "Order by": "bigint",
+        'quo"ted': "double",
+        "select": "varchar",
+        "wanted": "varchar",
+        "k": "varchar",
+        "v0": "bigint",
+    }
+
+
+class TestOneColumn(InMemory):
+    columns = {"id": "varchar"}
+    layouts = {"plain": {}, "partitioned": {"partitioned_by": ("id",)}}
+    paradigms = ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")
+
+
+class TestFortyColumns(InMemory):
+    columns = {f"c{n}": ("integer", "tinyint", "boolean", "decimal(3,2)", "char(1)")[n % 5] for n in range(40)}
+
+
+class TestNoNullableColumn(InMemory):
+    nullable = ()
+    layouts = {"plain": {}, "bucketed": {"bucketed_by": ("id",), "bucket_count": 4}}
+
+
+class TestOnlyPartitionColumns(InMemory):
+    columns = {"id": "bigint", "Region": "varchar", "day": "date"}
+    layouts = {"partitioned": {"partitioned_by": ("id", "Region", "day")}}
+
+
+class TestUnusualKeys(InMemory):
+    columns = {"key": "decimal(12,2)", "one": "real", "two": "real", "moment": "timestamp(6) with time zone", "text": "json"}
+    layouts = {"bucketed": {"bucketed_by": ("key",), "bucket_count": 4}}
+
+
+class TestKeysThatAreRows(InMemory):
+    columns = {"key": "row(a bigint, b varchar)", "elements": "array(decimal(5,2))", "entries": "map(varchar, double)"}
+
+
+class RefusesRows(Store):
+    """Stores neither rows nor fractions of half."""
+
+    def get_metadata(self, transaction_handle):
+        metadata = super().get_metadata(transaction_handle)
+        create = metadata.create_table
+
+        def create_table(session: Any, table: Any) -> None:
+            if any(column.type.base == "row" for column in table.columns):
+                raise ConnectorError("There are no columns of rows here")
+            create(session, table)
+
+        metadata.create_table = create_table  # type: ignore[method-assign]
+        return metadata
+
+
+class TestATypeThatCreateTableRefusesIsSkipped(InMemory):
+    types = ("bigint", "row(a integer, b varchar)")
+
+    def make_connector(self, folder):
+        return RefusesRows({})
+
+
+# -- the store of the documentation, with other types ---------------------------------------------------------------------------
+
+
+class Prices(price_store.Metadata):
+    """The metadata of the store in the documentation, with columns of the contract's types."""
+
+    def get_table_metadata(self, session, table):
+        columns = tuple(ColumnMetadata(name, of, nullable=nullable) for name, of, nullable in self.store.kinds)
+        return spi.ConnectorTableMetadata(spi.SchemaTableName("default", "prices"), columns)
+
+    def get_merge_row_id_column_handle(self, session, table):
+        name, of, _ = self.store.kinds[0]
+        return ColumnHandle(name, of)
+
+
+class Reader(price_store.Reader):
+    def get_splits(self, transaction, session, table, constraint):
+        return [dict(STORES[0].rows)]
+
+    def create_page_source(self, transaction, session, split, table, columns):
+        import pyarrow as pa
+
+        (key, of, _), (price, to, _) = STORES[0].kinds
+        values = {key: pa.array(split.keys(), of.arrow), price: pa.array(split.values(), to.arrow)}
+        return spi.PagesSource([pa.RecordBatch.from_arrays([values[c.name] for c in columns], names=[c.name for c in columns])])
+
+
+class PriceStore(price_store.PriceStore):
+    def __init__(self, kinds):
+        self.kinds, self.rows = kinds, {}
+        STORES[:] = [self]
+
+    get_metadata = lambda self, transaction: Prices(self)
+    get_split_manager = get_page_source_provider = lambda self: Reader()
+
+
+STORES: list[PriceStore] = []
+
+
+class OfPrices(ConnectorContract):
+    table = "default.prices"
+    keyed, creates_tables, inserts = True, False, False
+    required = False
+
+    def make_connector(self, folder):
+        return PriceStore(
+            [(name, parse_type(of), not self.required and n > 0) for n, (name, of) in enumerate(self.columns.items())]
+        )
+
+    def make_table(self, connector, metadata, rows):
+        assert not self.required or all(value is not None for row in rows for value in row)
+        connector.rows = dict(rows)
+
+
+class TestPricesAreDecimals(OfPrices):
+    columns = {"id": "bigint", "price": "decimal(12,2)"}
+
+
+class TestPricesOfDecimalKeys(OfPrices):
+    columns = {"Number": "decimal(5,1)", "price": "real"}
+
+
+class TestPricesAreNotNull(OfPrices):
+    columns = {"id": "bigint", "price": "double"}
+    required = True
+
+
+class TestPricesHaveATextAsKey(OfPrices):
+    columns = {'the "key"': "varchar(20)", "select": "timestamp(3)"}
