@@ -137,16 +137,16 @@ def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
     return pa.concat_tables([kept, added]).combine_chunks()
 
 
-def read(connector: Connector, schema: str) -> pa.Table:
-    """Read the table by the connector's contract, without an engine."""
+def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:
+    """Read a table by the connector's contract, without an engine."""
     from rowmerge_nb.spi import ConnectorSession, Constraint, SchemaTableName
 
     session, transaction = ConnectorSession("look"), connector.begin_transaction()
     try:
         metadata = connector.get_metadata(transaction)
-        handle = metadata.get_table_handle(session, SchemaTableName(schema, "t"))
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         if handle is None:
-            msg = "The table is gone"
+            msg = f"Table '{table}' is gone"
             raise RuntimeError(msg)
         columns = list(metadata.get_column_handles(session, handle))
         provider, pages = connector.get_page_source_provider(), []
