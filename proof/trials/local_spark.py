@@ -6,6 +6,7 @@ AttributeError.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,6 +28,8 @@ __all__ = ["LocalEngine", "LocalFrame", "LocalSpark", "without_spark"]
 _Partition = Callable[[], "Iterator[pa.RecordBatch]"]
 
 _task: ContextVar[int] = ContextVar("task", default=0)
+_FUNCTIONS: Final = {"raise_error(words)": "error(words)", "try_add(a, b)": "a + b"}
+"""Functions of Spark that DuckDB has under other names."""
 _SETTINGS: Final = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
 
 
@@ -94,9 +97,7 @@ def _mapped(task: Any, part: _Partition) -> _Partition:
     return lambda: task(part())
 
 
-def _selected(
-    part: _Partition, pairs: Sequence[tuple[str, str]]
-) -> _Partition:
+def _selected(part: _Partition, pairs: Sequence[tuple[str, str]]) -> _Partition:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in part():
             yield pa.RecordBatch.from_arrays([batch.column(name) for name, _ in pairs], names=[name for _, name in pairs])
@@ -104,9 +105,7 @@ def _selected(
     return batches
 
 
-def _columns_named(
-    part: _Partition, names: Sequence[str]
-) -> _Partition:
+def _columns_named(part: _Partition, names: Sequence[str]) -> _Partition:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in part():
             yield pa.RecordBatch.from_arrays(batch.columns[: len(names)], names=list(names))
@@ -161,13 +160,23 @@ class LocalSpark:
             import duckdb
 
             with duckdb.connect(config={"threads": 1}) as connection:
-                connection.execute("CREATE MACRO raise_error(words) AS error(words)")
+                for name, meaning in _FUNCTIONS.items():
+                    connection.execute(f"CREATE MACRO {name} AS {meaning}")
                 for name, frame in self.views.items():
                     if name in text:
                         connection.register(name, frame.toArrow())
-                yield from connection.sql(text.replace("`", "\"")).to_arrow_table().combine_chunks().to_batches()
+                yield from connection.sql(_for_duckdb(text)).to_arrow_table().combine_chunks().to_batches()
 
         return LocalFrame(self, [rows])
+
+
+def _for_duckdb(text: str) -> str:
+    """Write a query as DuckDB reads it.
+
+    >>> _for_duckdb("SELECT 12L AS `0`")
+    'SELECT 12 AS "0"'
+    """
+    return re.sub(r"\b(\d+)L\b", r"\1", text.replace("`", '"'))
 
 
 def _constant(batch: pa.RecordBatch) -> _Partition:

@@ -13,7 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-__all__ = ["FAILED", "KEYS", "OK", "SHARED", "UNKNOWN", "Effect", "Journal", "Row", "State", "check_counters", "check_rows", "name_of", "states_between"]
+__all__ = [
+    "FAILED",
+    "KEYS",
+    "OK",
+    "SHARED",
+    "UNKNOWN",
+    "Effect",
+    "Journal",
+    "Row",
+    "State",
+    "check_counters",
+    "check_rows",
+    "name_of",
+    "states_between",
+]
 
 KEYS: Final = 1_000_000
 """The keys of writer 0 begin here, and those of the next one at twice the number. Smaller keys are shared."""
@@ -121,6 +135,10 @@ class Journal:
     def end(self, outcome: str, detail: str = "") -> None:
         """Write the outcome of the statement that has begun."""
         self._write({"end": outcome, "detail": detail})
+
+    def beside(self, kind: str, outcome: str) -> None:
+        """Write what a neighbour has done in the middle of a statement."""
+        self._write({"beside": kind, "outcome": outcome})
 
     def violation(self, text: str) -> None:
         """Write that something is not as it must be."""

@@ -27,14 +27,14 @@ _COLUMNS: Final = "id, owner, n, name"
 def read_sqlite(where: str, table: str) -> list[Row]:
     """Read a table of a file by Python's own SQLite."""
     with closing(sqlite3.connect(f"file:{where}/shop.db?mode=ro", uri=True, timeout=30)) as connection:
-        return connection.execute(f"SELECT {_COLUMNS} FROM {table}").fetchall()  # noqa: S608 - our own names
+        return connection.execute(f"SELECT {_COLUMNS} FROM {table}").fetchall()
 
 
 def read_postgresql(where: str, table: str) -> list[Row]:
     """Read a table by ``psql``."""
     beside = find_server() / "psql"
     program = str(beside) if beside.is_file() else str(shutil.which("psql"))
-    command = [program, "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", where, "-c", f"SELECT {_COLUMNS} FROM {table}"]  # noqa: S608
+    command = [program, "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", where, "-c", f"SELECT {_COLUMNS} FROM {table}"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [(int(row[0]), int(row[1]), int(row[2]), row[3]) for row in csv.reader(io.StringIO(text))]
 
@@ -73,7 +73,9 @@ def _iceberg(where: str, table: str) -> Any:
 
 def read_hive(where: str, table: str) -> list[Row]:
     """Read a transactional table by pyorc, with Hive's rules of which directories count."""
-    with closing(sqlite3.connect(f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None)
+    ) as connection:
         connection.execute("BEGIN")
         identity, location = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
         high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (identity,)).fetchone()
@@ -82,7 +84,9 @@ def read_hive(where: str, table: str) -> list[Row]:
         hidden = {number: states.get(transaction, "") for number, transaction in connection.execute(query, (identity,))}
         partitions = [row[0] for row in connection.execute("SELECT name FROM partitions WHERE table_id = ?", (identity,))]
     ids = _WriteIds(high[0] if high else 0, frozenset(k for k, state in hidden.items() if state == "open"), frozenset(hidden))
-    return [row for partition in partitions or [""] for row in _hive_partition(Path(location) / partition, partition, ids, states)]
+    return [
+        row for partition in partitions or [""] for row in _hive_partition(Path(location) / partition, partition, ids, states)
+    ]
 
 
 @dataclass(frozen=True)

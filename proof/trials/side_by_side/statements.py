@@ -71,15 +71,23 @@ class Writer:
         self._writers = writers
         self._next = 1
         self._columns: list[str] = []
+        factor = _MAINTAINER if number == writers - 1 else 1
+        self._kinds = {kind: weight * (factor if kind in _MAINTENANCE else 1) for kind, weight in _KINDS[store].items()}
 
     def draw(self) -> Statement:
         """Draw the next statement."""
-        kinds = _KINDS[self._store]
         while True:
-            (name,) = self.random.choices(list(kinds), list(kinds.values()))
+            (name,) = self.random.choices(list(self._kinds), list(self._kinds.values()))
             statement = getattr(self, f"_{name}")()
             if statement is not None:
                 return statement
+
+    def draw_maintenance(self) -> Statement:
+        """Draw a statement that looks after a table and changes no row."""
+        kinds = {kind: weight for kind, weight in self._kinds.items() if kind in _MAINTENANCE}
+        (name,) = self.random.choices(list(kinds), list(kinds.values()))
+        statement: Statement = getattr(self, f"_{name}")()
+        return statement
 
     def succeeded(self, statement: Statement) -> None:
         """Note that a statement has succeeded."""
@@ -145,14 +153,14 @@ class Writer:
         rows: list[tuple[int, int, int, int]] = []
         known = self.state.rows(table)
         for key in self.random.sample(list(known), min(len(known), 4)):
-            gone = self.random.random() < 0.4  # noqa: PLR2004
+            gone = self.random.random() < 0.4
             own[key] = None if gone else known[key] + 5
             rows.append((key, self._number, 5, int(gone)))
         for _ in range(self.random.randint(0, 3)):
             key = self._new_key()
             own[key] = 1
             rows.append((key, self._number, 1, 0))
-        shared = {key: 1 for key in range(SHARED) if table == "t" and self.random.random() < 0.3}  # noqa: PLR2004
+        shared = {key: 1 for key in range(SHARED) if table == "t" and self.random.random() < 0.3}
         rows += [(key, -1, 1, 0) for key in shared]
         if not rows:
             key = self._new_key()
@@ -164,7 +172,7 @@ class Writer:
 
     def _truncate(self) -> Statement | None:
         table = own_table(self._number)
-        if not self.state.rows(table) or self.random.random() < 0.5:  # noqa: PLR2004
+        if not self.state.rows(table) or self.random.random() < 0.5:
             return None
         return Statement("TRUNCATE", f"TRUNCATE TABLE {table}", Effect(table, {}, {}, clears=True))
 
@@ -252,7 +260,7 @@ class Writer:
     # -- maintenance, of tables that others write to ------------------------------------------------------------------
 
     def _any_table(self) -> str:
-        return self.random.choice(("t", *map(own_table, range(self._writers))))
+        return self.random.choice(("t", own_table(self.random.randrange(self._writers))))
 
     def _execute(self, procedure: str) -> Statement:
         return Statement(procedure.partition("(")[0], f"ALTER TABLE {self._any_table()} EXECUTE {procedure}")
@@ -295,14 +303,29 @@ def _source(rows: list[tuple[int, int, int, int]]) -> pa.Table:
 
 _ROWS: Final = {"insert": 6, "update": 4, "delete": 3, "increment": 4, "merge": 6}
 _COLUMNS: Final = {"add_column": 1, "drop_column": 1, "rename_column": 1}
+_MAINTENANCE: Final = frozenset(
+    {"optimize", "optimize_manifests", "expire", "remove_orphan_files", "remove_orphans", "minor", "major"}
+)
+_MAINTAINER: Final = 8
+"""So many times as often as the others the last writer draws what looks after tables."""
 _KINDS: Final[Mapping[str, Mapping[str, int]]] = {
     "memory": {**_ROWS, **_COLUMNS, "truncate": 1, "undo": 2, "restore": 1, "remove_orphans": 1, "evolve": 1},
     "hive": {**_ROWS, "minor": 5, "major": 4, "remove_orphans": 2},
     "iceberg": {
         **_ROWS,
         **_COLUMNS,
-        **{"truncate": 1, "replace": 1, "restore": 1, "rollback": 1, "undo": 2, "evolve": 1, "properties": 1},
-        **{"optimize": 3, "optimize_manifests": 2, "expire": 2, "remove_orphan_files": 4, "remove_orphans": 3},
+        "truncate": 2,
+        "replace": 2,
+        "restore": 1,
+        "rollback": 1,
+        "undo": 2,
+        "evolve": 1,
+        "properties": 1,
+        "optimize": 1,
+        "optimize_manifests": 3,
+        "expire": 1,
+        "remove_orphan_files": 4,
+        "remove_orphans": 3,
     },
     "sqlite": {**_ROWS, **_COLUMNS, "truncate": 1, "remove_orphans": 1, "evolve": 1},
     "postgresql": {**_ROWS, **_COLUMNS, "truncate": 1, "remove_orphans": 1, "evolve": 1},

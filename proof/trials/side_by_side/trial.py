@@ -16,10 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from proof.engines.postgresql import private_server
 from proof.trials.local_spark import LocalEngine, without_spark
-from proof.trials.side_by_side.ledger import SHARED, Journal, State, check_counters, check_rows, name_of, states_between
+from proof.trials.neighbour import Neighbour
+from proof.trials.side_by_side.ledger import SHARED, Journal, Row, State, check_counters, check_rows, name_of, states_between
+from proof.trials.side_by_side.pauses import Pauses
 from proof.trials.side_by_side.readers import READERS, unreadable_snapshots
-from proof.trials.side_by_side.statements import Writer, own_table
-from proof.trials.side_by_side.writing import OurWriter, OutsideWriter, open_store, read_rows, schema_of, write
+from proof.trials.side_by_side.statements import Statement, Writer, own_table
+from proof.trials.side_by_side.writing import (
+    OurWriter,
+    OutsideWriter,
+    last_lines,
+    open_store,
+    read_rows,
+    run_statement,
+    schema_of,
+    write,
+)
+from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
@@ -27,9 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["STORES", "Summary", "run_trial"]
 
 STORES: Final = ("hive", "iceberg", "memory", "sqlite", "postgresql")
-_PAUSE: Final = 0.3
+_PAUSE: Final = 0.5
 """Seconds between two reads of the independent reader."""
 _PATIENCE: Final = 120
+_MEETING: Final = 2.0
+"""So long a statement waits for what is done in its middle, which may wait for a lock of the statement."""
 _PROPERTIES: Final = {
     "iceberg": " WITH (partitioning = ARRAY['name'])",
     "hive": " WITH (partitioned_by = ARRAY['name'])",
@@ -131,11 +145,42 @@ def _writing(store: str, where: str, number: int, journals: list[Path], seconds:
     is_outside = number > 0 and store in {"sqlite", "postgresql"}
 
     def task() -> None:
-        runner = OutsideWriter(store, where) if is_outside else OurWriter(store, open_store(store, where))
+        journal = Journal(journals[number])
         writer = Writer("outside" if is_outside else store, number, len(journals), seed)
-        write(runner, writer, number, Journal(journals[number]), seconds)
+        if is_outside:
+            write(OutsideWriter(store, where), writer, number, journal, seconds)
+            return
+        neighbour = Neighbour(lambda: _maintainer(store, where))
+
+        def meet() -> None:
+            maintenance = writer.draw_maintenance()
+            for answer in neighbour.ask({"kind": maintenance.kind, "text": maintenance.text}, _MEETING):
+                _note(journal, answer)
+
+        pauses = Pauses(where, f"{seed}-{number}", meet)
+        write(OurWriter(store, open_store(store, where)), writer, number, journal, seconds, pauses.begin)
+        for answer in neighbour.answers(_PATIENCE):
+            _note(journal, answer)
+        neighbour.close()
 
     return task
+
+
+def _maintainer(store: str, where: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Open the store in another process, which looks after tables in the middle of a writer's statements."""
+    runner = OurWriter(store, open_store(store, where))
+
+    def answer(order: dict[str, Any]) -> dict[str, Any]:
+        outcome, detail, problem = run_statement(runner, Statement(order["kind"], order["text"]), "off")
+        return {**order, "outcome": detail or outcome, "problem": problem}
+
+    return answer
+
+
+def _note(journal: Journal, answer: dict[str, Any]) -> None:
+    journal.beside(answer["kind"], answer["outcome"])
+    if answer["problem"]:
+        journal.violation(f"in the middle of the statement: {answer['kind']} ({answer['text']}): {answer['problem']}")
 
 
 # -- processes and threads --------------------------------------------------------------------------------------------
@@ -196,9 +241,7 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
 # -- looks ------------------------------------------------------------------------------------------------------------
 
 
-def _look(
-    summary: Summary, store: str, where: str, tables: list[str], journals: list[Path], reader: Any = None
-) -> list[str]:
+def _look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path], reader: Any = None) -> list[str]:
     """Read a table by the independent reader while others write; return what is wrong."""
     table = tables[summary.reads % len(tables)]
     summary.reads += 1
@@ -206,7 +249,7 @@ def _look(
     try:
         rows = (reader or READERS[store])(where, table)
     except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
-        return [f"the independent reader cannot read '{table}': {''.join(traceback.format_exception(error))[-3000:]}"]
+        return [f"the independent reader cannot read '{table}': {last_lines(error)}"]
     after = [Journal.lines(path) for path in journals]
     states = {n: states_between(*pair) for n, pair in enumerate(zip(before, after, strict=True))}
     problems = check_rows(table, rows, states)
@@ -221,8 +264,15 @@ def _last_look(summary: Summary, store: str, where: str, tables: list[str], jour
 
     def look(moment: str) -> None:
         connector = open_store(store, where)
+
+        def ours(_: str, table: str) -> list[Row]:
+            return read_rows(connector, store, table)
+
         for table in tables:
-            for name, reader in (("ours", lambda w, t: read_rows(connector, store, t)), ("the independent reader", READERS[store])):
+            for name, reader in (
+                ("ours", ours),
+                ("the independent reader", READERS[store]),
+            ):
                 summary.violations += [f"{moment}, {name}: {p}" for p in _compared(reader, where, table, states)]
             if store == "iceberg":
                 summary.violations += [f"{moment}: {problem}" for problem in unreadable_snapshots(where, table)]
@@ -230,20 +280,29 @@ def _last_look(summary: Summary, store: str, where: str, tables: list[str], jour
 
     with without_spark():
         look("in the end")
-        connector = open_store(store, where)
-        connector.remove_orphans()
-        for table in tables if store == "hive" else ():
-            connector.remove_obsolete("default", table)  # type: ignore[attr-defined]
-        connector.close()
+        try:
+            _clean(store, where, tables)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a violation
+            summary.violations.append(f"leftovers cannot be removed: {last_lines(error)}")
         look("after leftovers were removed")
     _count(summary, journals)
+
+
+def _clean(store: str, where: str, tables: list[str]) -> None:
+    """Remove what is left over, and what compactions have replaced."""
+    connector = open_store(store, where)
+    connector.remove_orphans()
+    if isinstance(connector, HiveAcidConnector):
+        for table in tables:
+            connector.remove_obsolete("default", table)
+    connector.close()
 
 
 def _compared(reader: Any, where: str, table: str, states: dict[int, list[State]]) -> list[str]:
     try:
         rows = reader(where, table)
     except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
-        return [f"table '{table}' cannot be read: {error!r}"]
+        return [f"table '{table}' cannot be read: {last_lines(error)}"]
     return [*check_rows(table, rows, states), *(check_counters(rows, states) if table == "t" else ())]
 
 
@@ -255,5 +314,7 @@ def _count(summary: Summary, journals: list[Path]) -> None:
             kind = line.get("begin", kind)
             if "end" in line:
                 summary.counts[kind, line["detail"] or line["end"]] += 1
+            if "beside" in line:
+                summary.counts[f"{line['beside']} within a statement", line["outcome"]] += 1
             if "violation" in line:
                 summary.violations.append(f"writer {number}: {line['violation']}")

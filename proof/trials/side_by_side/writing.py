@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from proof.trials.driver import read
@@ -20,11 +19,14 @@ from rowmerge_nb.errors import RowMergeError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["OurWriter", "OutsideWriter", "open_store", "read_rows", "schema_of", "write"]
+__all__ = ["OurWriter", "OutsideWriter", "last_lines", "open_store", "read_rows", "run_statement", "schema_of", "write"]
 
 _MOST_VERSIONS: Final = 5
 _MOST_VIOLATIONS: Final = 20
 _BUSY_SECONDS: Final = 60
+_TRACED: Final = 0.2
+"""The share of statements whose rows are shown."""
+_OUTSIDE_PAUSE: Final = 0.05
 
 
 def schema_of(store: str) -> str:
@@ -119,7 +121,8 @@ class OutsideWriter:
             self._connection = dbapi.connect(where, autocommit=True)
 
     def run(self, statement: Statement, trace: str) -> None:
-        """Run a statement."""
+        """Run a statement, after a pause: plain SQL is so fast that nothing else would succeed."""
+        time.sleep(_OUTSIDE_PAUSE)
         cursor = self._connection.cursor()
         cursor.execute(statement.text)
         cursor.close()
@@ -127,7 +130,7 @@ class OutsideWriter:
     def rows(self, table: str) -> list[Row]:
         """Read a table."""
         cursor = self._connection.cursor()
-        cursor.execute(f"SELECT id, owner, n, name FROM {table}")  # noqa: S608 - our own names
+        cursor.execute(f"SELECT id, owner, n, name FROM {table}")
         rows = [tuple(row) for row in cursor.fetchall()]
         cursor.close()
         return rows
@@ -137,7 +140,24 @@ class OutsideWriter:
         return None
 
 
-def write(runner: OurWriter | OutsideWriter, writer: Writer, number: int, journal: Journal, seconds: float) -> None:
+def last_lines(error: BaseException) -> str:
+    """Return where an error was raised first, and what was raised in the end."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    place = traceback.extract_tb(root.__traceback__)[-1]
+    where = f"{place.filename.rpartition('/rowmerge_nb/')[2]}:{place.lineno}"
+    return f"{type(error).__name__}: {error}; first {root!r} at {where}"
+
+
+def write(
+    runner: OurWriter | OutsideWriter,
+    writer: Writer,
+    number: int,
+    journal: Journal,
+    seconds: float,
+    begin: Callable[[str], object] = lambda _: None,
+) -> None:
     """Run statements until the time is over.
 
     Args:
@@ -146,17 +166,20 @@ def write(runner: OurWriter | OutsideWriter, writer: Writer, number: int, journa
         number: the writer's number.
         journal: what happens is written there.
         seconds: how long.
+        begin: is called with the kind of each statement before it begins.
     """
     end, violations = time.monotonic() + seconds, 0
     while time.monotonic() < end and violations < _MOST_VIOLATIONS:
         statement = writer.draw()
         journal.begin(statement.kind, statement.text, statement.effect)
-        outcome, detail, problem = _outcome(runner, statement, writer)
+        begin(statement.kind)
+        outcome, detail, problem = run_statement(runner, statement, "auto" if writer.random.random() < _TRACED else "off")
         if outcome == UNKNOWN:
             outcome = _resolved(runner, statement, writer, number)
         if outcome == OK:
             writer.succeeded(statement)
         journal.end(outcome, detail)
+        begin("look")
         problems = [problem] if problem else []
         problems += _checked(runner, statement, writer, number)
         for text in problems:
@@ -167,17 +190,17 @@ def write(runner: OurWriter | OutsideWriter, writer: Writer, number: int, journa
             writer.versions = [*writer.versions, (version, writer.state.rows(table))][-_MOST_VERSIONS:]
 
 
-def _outcome(runner: OurWriter | OutsideWriter, statement: Statement, writer: Writer) -> tuple[str, str, str]:
+def run_statement(runner: OurWriter | OutsideWriter, statement: Statement, trace: str) -> tuple[str, str, str]:
     """Run a statement; return its outcome, a word for the summary, and what is wrong with it."""
     try:
-        runner.run(statement, "auto" if writer.random.random() < 0.2 else "off")  # noqa: PLR2004
+        runner.run(statement, trace)
     except RowMergeError as error:
         outcome = {False: FAILED, True: OK, None: UNKNOWN}[error.changed]
         allowed = error.code in {"TRANSACTION_CONFLICT", *statement.codes} or error.changed is None
-        text = "" if allowed else "".join(traceback.format_exception(error))[-3000:]
+        text = "" if allowed else last_lines(error)
         return outcome, "unknown" if error.changed is None else error.code, text
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a violation
-        return UNKNOWN, type(error).__name__, "".join(traceback.format_exception(error))[-3000:]
+        return UNKNOWN, type(error).__name__, last_lines(error)
     return OK, "", ""
 
 
@@ -201,5 +224,5 @@ def _checked(runner: OurWriter | OutsideWriter, statement: Statement, writer: Wr
     try:
         rows = runner.rows(table)
     except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
-        return [f"table '{table}' cannot be read: {''.join(traceback.format_exception(error))[-3000:]}"]
+        return [f"table '{table}' cannot be read: {last_lines(error)}"]
     return check_rows(table, rows, {number: [writer.state]})
