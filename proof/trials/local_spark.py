@@ -69,10 +69,6 @@ class LocalFrame:
         parts = self._partitions
         return LocalFrame(self._spark, [lambda: (batch for part in parts for batch in part())], self._schema)
 
-    def repartitionById(self, count: int, destination: Any) -> LocalFrame:  # noqa: N802 - Spark's name
-        """Return the same rows in one partition: any writer may get any rows."""
-        return self.coalesce(1)
-
     def toDF(self, *names: str) -> LocalFrame:  # noqa: N802 - Spark's name
         """Return the first columns under other names."""
         return LocalFrame(self._spark, [_columns_named(part, names) for part in self._partitions])
@@ -210,8 +206,14 @@ class LocalEngine(Engine):
         super().__init__(spark=_NoSession(), **options)
 
 
-def _collect(_: StatementRun, spark: Any, rows: LocalFrame, partitions: int) -> pa.Table:
-    return rows.toArrow()
+def _collect(_: StatementRun, *frame: Any) -> pa.Table:
+    table: pa.Table = frame[1].toArrow()
+    return table
+
+
+def _in_one_partition(rows: LocalFrame, *_: Any) -> LocalFrame:
+    """Send all rows to one writer."""
+    return rows.coalesce(1)
 
 
 @contextmanager
@@ -219,6 +221,8 @@ def without_spark() -> Iterator[None]:
     """Have the tasks of this process's engines run in its main thread, as long as this lasts."""
     with (
         patch.object(StatementRun, "collect", _collect),
+        patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
+        patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
         patch("rowmerge_nb.engine.tasks.merge.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
     ):

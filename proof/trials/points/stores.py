@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from proof.engines.postgresql import private_server
 from proof.trials.driver import read
 from proof.trials.points.in_process import InProcessEngine
+from proof.trials.readers import READERS, MissingTableError
 from rowmerge_nb.private import sweep
 
 if TYPE_CHECKING:
@@ -86,6 +88,19 @@ class Store:
         """Make the table with `ROWS`."""
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self.properties[self._partitioned]}")
         engine.merge(table_of(ROWS))
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether a table was made and kept."""
+        return self._saved.exists()
+
+    def foreign_rows(self) -> list[list[Any]] | None:
+        """Return the rows of the table ``t`` as an independent reader sees them, sorted; None if the store has none."""
+        reader = READERS.get(self.name)
+        try:
+            return None if reader is None else sorted(map(list, reader(str(self.live), "t", ("id", "v", "name"))))
+        except MissingTableError:
+            return []
 
     def save(self) -> None:
         """Keep what there is, to be laid anew."""
@@ -187,7 +202,7 @@ class Iceberg(Store):
         """Open the catalog."""
         from rowmerge_nb import IcebergConnector
 
-        return IcebergConnector(self.live)
+        return IcebergConnector(self.live, min_retention=timedelta(0))
 
 
 class Sqlite(Store):
@@ -215,11 +230,13 @@ class Postgresql(Store):
 
     name = "postgresql"
     schema = "public"
+    is_saved = False
     properties = (" WITH (primary_key = ARRAY['id'])",) * 2
 
     def __init__(self, root: Path, dsn: str, *, partitioned: bool = True) -> None:
         super().__init__(root, partitioned=partitioned)
         self._dsn = dsn
+        self.is_saved = False
         self._connection: Any = None
 
     def connector(self) -> Connector:
@@ -231,6 +248,13 @@ class Postgresql(Store):
     def save(self) -> None:
         """Keep a copy of the table."""
         self._run("CREATE SCHEMA saved", "CREATE TABLE saved.t AS TABLE public.t")
+        self.is_saved = True
+
+    def foreign_rows(self) -> list[list[Any]] | None:
+        """Return the rows of the table as ``psql`` sees them, sorted."""
+        if "t" not in self.things():
+            return []
+        return sorted(map(list, READERS[self.name](self._dsn, "t", ("id", "v", "name"))))
 
     def lay(self) -> None:
         """Have the table of before, and nothing beside it."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Pauses"]
 
 T = TypeVar("T")
-_SHARE: Final = 0.5
+_SHARE: Final = 0.6
+_MET: Final = 0.7
 _SHORTEST, _LONGEST = 0.5, 1.2
 _USUAL: Final = 50
 """How many operations a statement of an unknown kind is taken to have."""
@@ -31,7 +32,7 @@ class Pauses:
         meet: is called in half of the pauses: another process does something to the store.
     """
 
-    lasting: Final = False
+    database_words: Final = ""
 
     def __init__(self, directory: str, seed: str, meet: Callable[[], object]) -> None:
         self._meet = meet
@@ -71,7 +72,7 @@ class Pauses:
 
     def _pause(self) -> None:
         """Let others go on for a moment, or one of them do something now."""
-        if self._random.random() < _SHARE:
+        if self._random.random() > _MET:
             time.sleep(self._random.uniform(_SHORTEST, _LONGEST))
         else:
             self._meet()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from proof.engines.postgresql import private_server
 from proof.trials.local_spark import LocalEngine, without_spark
 from proof.trials.neighbour import Neighbour
+from proof.trials.readers import READERS, unreadable_snapshots
 from proof.trials.side_by_side.ledger import SHARED, Journal, Row, State, check_counters, check_rows, name_of, states_between
 from proof.trials.side_by_side.pauses import Pauses
-from proof.trials.side_by_side.readers import READERS, unreadable_snapshots
 from proof.trials.side_by_side.statements import Statement, Writer, own_table
 from proof.trials.side_by_side.writing import (
     OurWriter,

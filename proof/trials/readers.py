@@ -9,42 +9,67 @@ import shutil
 import sqlite3
 import subprocess
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from proof.engines.postgresql import find_server
-from proof.trials.side_by_side.ledger import Row
 
-__all__ = ["READERS", "read_hive", "read_iceberg", "read_postgresql", "read_sqlite", "unreadable_snapshots"]
+__all__ = ["READERS", "MissingTableError", "read_hive", "read_iceberg", "read_postgresql", "read_sqlite", "unreadable_snapshots"]
 
 _DIRECTORY: Final = re.compile(r"(base|delta|delete_delta)_(\d+)(?:_(\d+))?(?:_(\d+))?(?:_v(\d+))?")
-_COLUMNS: Final = "id, owner, n, name"
+_COLUMNS: Final = ("id", "owner", "n", "name")
+Rows: TypeAlias = list[tuple[Any, ...]]
 
 
-def read_sqlite(where: str, table: str) -> list[Row]:
-    """Read a table of a file by Python's own SQLite."""
+class MissingTableError(Exception):
+    """The table does not exist."""
+
+
+def read_sqlite(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
+    """Read a table of a file by Python's own SQLite.
+
+    Raises:
+        MissingTableError: the table does not exist.
+    """
     with closing(sqlite3.connect(f"file:{where}/shop.db?mode=ro", uri=True, timeout=30)) as connection:
-        return connection.execute(f"SELECT {_COLUMNS} FROM {table}").fetchall()
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:
+            raise MissingTableError
+        return connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
 
 
-def read_postgresql(where: str, table: str) -> list[Row]:
+def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
     """Read a table by ``psql``."""
     beside = find_server() / "psql"
     program = str(beside) if beside.is_file() else str(shutil.which("psql"))
-    command = [program, "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", where, "-c", f"SELECT {_COLUMNS} FROM {table}"]
+    command = [
+        program,
+        "-X",
+        "--csv",
+        "-t",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-d",
+        where,
+        "-c",
+        f"SELECT {', '.join(columns)} FROM {table}",
+    ]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [(int(row[0]), int(row[1]), int(row[2]), row[3]) for row in csv.reader(io.StringIO(text))]
+    return [(*map(int, row[:-1]), row[-1]) for row in csv.reader(io.StringIO(text))]
 
 
 # -- Iceberg ----------------------------------------------------------------------------------------------------------
 
 
-def read_iceberg(where: str, table: str) -> list[Row]:
-    """Read a table by pyiceberg, from the metadata file that the catalog names now."""
-    return [(row["id"], row["owner"], row["n"], row["name"]) for row in _iceberg(where, table).scan().to_arrow().to_pylist()]
+def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
+    """Read a table by pyiceberg, from the metadata file that the catalog names now.
+
+    Raises:
+        MissingTableError: the table does not exist.
+    """
+    return [tuple(row[name] for name in columns) for row in _iceberg(where, table).scan().to_arrow().to_pylist()]
 
 
 def unreadable_snapshots(where: str, table: str) -> list[str]:
@@ -62,30 +87,42 @@ def _iceberg(where: str, table: str) -> Any:
     from pyiceberg.table import StaticTable
 
     with closing(sqlite3.connect(f"file:{where}/catalog.sqlite?mode=ro", uri=True, timeout=30)) as connection:
-        (location,) = connection.execute(
+        found = connection.execute(
             "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = 'default' AND table_name = ?", (table,)
         ).fetchone()
-    return StaticTable.from_metadata(location)
+    if found is None:
+        raise MissingTableError
+    return StaticTable.from_metadata(found[0])
 
 
 # -- Hive -------------------------------------------------------------------------------------------------------------
 
 
-def read_hive(where: str, table: str) -> list[Row]:
-    """Read a transactional table by pyorc, with Hive's rules of which directories count."""
+def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
+    """Read a transactional table by pyorc, with Hive's rules of which directories count; a partition column is the last one.
+
+    Raises:
+        MissingTableError: the table does not exist.
+    """
     with closing(
         sqlite3.connect(f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None)
     ) as connection:
         connection.execute("BEGIN")
-        identity, location = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
+        found = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
+        if found is None:
+            raise MissingTableError
+        identity, location = found
         high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (identity,)).fetchone()
         states = dict(connection.execute("SELECT number, state FROM transactions"))
         query = "SELECT write_id, number FROM hidden_write_ids WHERE table_id = ?"
         hidden = {number: states.get(transaction, "") for number, transaction in connection.execute(query, (identity,))}
         partitions = [row[0] for row in connection.execute("SELECT name FROM partitions WHERE table_id = ?", (identity,))]
     ids = _WriteIds(high[0] if high else 0, frozenset(k for k, state in hidden.items() if state == "open"), frozenset(hidden))
+    width = len(columns)
     return [
-        row for partition in partitions or [""] for row in _hive_partition(Path(location) / partition, partition, ids, states)
+        row[:width]
+        for partition in partitions or [""]
+        for row in _hive_partition(Path(location) / partition, partition, ids, states)
     ]
 
 
@@ -114,7 +151,7 @@ class _WriteIds:
         return self.is_valid(number)
 
 
-def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[int, str]) -> Iterator[Row]:
+def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[int, str]) -> Iterator[tuple[Any, ...]]:
     import pyorc
 
     directories = _directories(folder, states)
@@ -132,8 +169,7 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
     for path in [*([chosen] if chosen is not None else []), *deltas]:
         for row in _orc_rows(pyorc, path):
             if row[1:4] not in gone and (path == chosen or ids.is_valid(row[4])):
-                key, owner, value, *rest = row[5]
-                yield key, owner, value, rest[0] if rest else name
+                yield (*row[5], name) if partition else row[5]
 
 
 def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, int, Path]]:
@@ -171,7 +207,7 @@ def _orc_rows(pyorc: Any, directory: Path) -> Iterator[tuple[Any, ...]]:
                 yield from pyorc.Reader(file)
 
 
-READERS: Final[dict[str, Callable[[str, str], list[Row]]]] = {
+READERS: Final[dict[str, Callable[..., Rows]]] = {
     "iceberg": read_iceberg,
     "hive": read_hive,
     "sqlite": read_sqlite,
