@@ -19,6 +19,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.plan.nodes import PhysicalForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -221,6 +222,8 @@ def without_spark() -> Iterator[None]:
     """Have the tasks of this process's engines run in its main thread, as long as this lasts."""
     with (
         patch.object(StatementRun, "collect", _collect),
+        # A table whose size could not be asked for is small all the same.
+        patch("rowmerge_nb.plan.in_task._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
         patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
         patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
         patch("rowmerge_nb.engine.tasks.merge.task_partition", _task.get),
