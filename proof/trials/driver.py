@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news"]
+__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news", "obey", "read"]
 
 MERGE = (
     "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
@@ -230,7 +230,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
-    driver = Driver(StoreLocation(*sys.argv[1:3]))
+    obey(Driver(StoreLocation(*sys.argv[1:3])), answers)
+
+
+def obey(driver: Any, answers: TextIO) -> None:
+    """Carry out orders until they end.
+
+    Args:
+        driver: has a method for every order.
+        answers: what the methods return is written there.
+    """
     while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")

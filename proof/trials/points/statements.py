@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 
 from proof.trials.driver import read
+from proof.trials.points.in_process import MERGE
 from proof.trials.points.stores import NEWS, table_of
 
 if TYPE_CHECKING:
-    from proof.trials.points.in_process import InProcessEngine
     from proof.trials.points.stores import Store
+    from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["STATEMENTS", "Acting", "PointStatement", "Seen", "observe", "rows_of", "statements_of"]
+__all__ = ["STATEMENTS", "Acting", "PointStatement", "Seen", "observe", "rows_of", "statements_of", "version_of"]
 
 Seen: TypeAlias = dict[str, Any]
 """What a store holds, by tables: columns, rows and properties; None for a table that does not exist."""
@@ -40,7 +41,7 @@ class Acting:
 
     store: Store
     connector: Connector
-    engine: InProcessEngine
+    engine: Engine
     version: Any = None
 
     def sql(self, text: str, **options: Any) -> Any:
@@ -152,7 +153,7 @@ def _compact(kind: str) -> Callable[[Acting], Any]:
 STATEMENTS: Final[Mapping[str, PointStatement]] = {
     statement.name: statement
     for statement in (
-        PointStatement("MERGE", lambda acting: acting.engine.merge(table_of(NEWS))),
+        PointStatement("MERGE", lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)})),
         PointStatement("INSERT", _sql("INSERT INTO t (id, v, name) VALUES (40, 4, 'a'), (41, 5, 'b')")),
         PointStatement("UPDATE", _sql("UPDATE t SET v = v + 1 WHERE id % 2 = 0")),
         PointStatement("DELETE", _sql("DELETE FROM t WHERE id % 3 = 0")),

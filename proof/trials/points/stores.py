@@ -24,7 +24,7 @@ from rowmerge_nb.private import sweep
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["FURTHER", "NEWS", "ROWS", "STORES", "Rows", "Store", "store_of", "table_of"]
+__all__ = ["FURTHER", "NEWS", "ROWS", "STORES", "Rows", "Store", "reopened", "store_of", "table_of"]
 
 Rows = Mapping[int, tuple[int, str]]
 """A table's rows by their keys."""
@@ -235,7 +235,7 @@ class Postgresql(Store):
 
     def __init__(self, root: Path, dsn: str, *, partitioned: bool = True) -> None:
         super().__init__(root, partitioned=partitioned)
-        self._dsn = dsn
+        self.dsn = dsn
         self.is_saved = False
         self._connection: Any = None
 
@@ -243,7 +243,7 @@ class Postgresql(Store):
         """Name the server."""
         from rowmerge_nb import PostgresConnector
 
-        return PostgresConnector(self._dsn)
+        return PostgresConnector(self.dsn)
 
     def save(self) -> None:
         """Keep a copy of the table."""
@@ -254,7 +254,7 @@ class Postgresql(Store):
         """Return the rows of the table as ``psql`` sees them, sorted."""
         if "t" not in self.things():
             return []
-        return sorted(map(list, READERS[self.name](self._dsn, "t", ("id", "v", "name"))))
+        return sorted(map(list, READERS[self.name](self.dsn, "t", ("id", "v", "name"))))
 
     def lay(self) -> None:
         """Have the table of before, and nothing beside it."""
@@ -277,7 +277,7 @@ class Postgresql(Store):
         from adbc_driver_postgresql import dbapi
 
         rows: list[Any] = []
-        self._connection = self._connection or dbapi.connect(self._dsn, autocommit=True)
+        self._connection = self._connection or dbapi.connect(self.dsn, autocommit=True)
         with self._connection.cursor() as cursor:
             for sql in statements:
                 cursor.execute(sql)
@@ -286,6 +286,20 @@ class Postgresql(Store):
 
 
 STORES: Final[Mapping[str, type[Store]]] = {kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)}
+
+
+def reopened(name: str, where: str) -> Store:
+    """Return a store that another process has made.
+
+    Args:
+        name: the kind of store.
+        where: its live directory; for PostgreSQL the connection string.
+    """
+    store = STORES[name].__new__(STORES[name])
+    store.live = Path(where)
+    if isinstance(store, Postgresql):
+        store.dsn = where
+    return store
 
 
 @contextmanager

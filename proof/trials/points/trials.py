@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from proof.trials.neighbour import Neighbour
-from proof.trials.points.in_process import after_merge, without_spark
+from proof.trials.points.in_process import MERGE, after_merge, without_spark
 from proof.trials.points.statements import STATEMENTS, Acting, PointStatement, Seen, observe, rows_of, version_of
 from proof.trials.points.stores import FURTHER, NEWS, Store, shape, table_of
 from proof.trials.points.watch import BESIDE, ENDING, FAULTS, LASTING, LINE, Fault, Point, Watch
@@ -84,7 +84,7 @@ class Trials:
         self.points: list[Point] = []
         self._lines = 0
         self._things: dict[str, list[str]] = {}
-        self._states: dict[str, Seen] = {}
+        self.states: dict[str, Seen] = {}
 
     def prepare(self) -> None:
         """Make the table, if this store has none yet, and count the points of a statement that nobody disturbs."""
@@ -98,7 +98,7 @@ class Trials:
         self.points = [Point(**point) for point in told["points"]]
         self._lines = told["lines"]
         self._things = told["things"]
-        self._states = told["states"]
+        self.states = told["states"]
 
     def faults(self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS) -> list[Fault]:
         """Return the faults to try: all of them, or some, always the same ones."""
@@ -244,15 +244,23 @@ class Trials:
         """Return what is wrong with what another process has seen at the point."""
         problems = [answer["error"] for answer in answers if "error" in answer]
         for answer in answers:
-            if "seen" in answer and self._state(answer["seen"]) is None:
+            if "seen" in answer and self.state_of(answer["seen"]) is None:
                 problems.append(f"a reader in between sees {answer['seen']}")
-            if answer.get("rows") is not None and answer["rows"] not in map(rows_of, self._states.values()):
+            if answer.get("rows") is not None and answer["rows"] not in map(rows_of, self.states.values()):
                 problems.append(f"an independent reader in between sees {answer['rows']}")
         return problems
 
-    def _state(self, seen: Seen) -> str | None:
+    def state_of(self, seen: Seen) -> str | None:
         """Return whether the store is as before or as after; None if it is neither."""
-        return next((state for state, known in self._states.items() if known == seen), None)
+        return next((state for state, known in self.states.items() if known == seen), None)
+
+    def look_anew(self) -> dict[str, Any]:
+        """Look at the store in a process of its own, when the one that ran the statement is gone."""
+        return _asked(lambda: self._look(None))
+
+    def truth_of(self, said: str, state: str) -> list[str]:
+        """Return what is wrong with what a statement has said."""
+        return self._truth(said, state)
 
     def _look(self, acting: Acting | None, said: str = "") -> dict[str, Any]:
         """See that the store is as before or as after, what is left behind, and that a further statement works.
@@ -265,7 +273,7 @@ class Trials:
         with without_spark():
             connector = self._store.connector() if acting is None else acting.connector
             seen = json.loads(json.dumps(observe(connector, self._store.schema)))
-            state = self._state(seen) if self._states else "after"
+            state = self.state_of(seen) if self.states else "after"
             if state is None:
                 return {"rows": "neither", "problems": [f"the store holds {seen}"], "further": None}
             problems += self._foreign(rows_of(seen), "an independent reader sees")
@@ -317,7 +325,7 @@ class Trials:
             return 0
         self._store.age()
         # What a statement leaves that changes no row may be seen by its files alone.
-        states = [state] if self._states["before"] != self._states["after"] else ["before", "after"]
+        states = [state] if self.states["before"] != self.states["after"] else ["before", "after"]
         wanted = [shape(self._things[possible]) for possible in states]
 
         def strays() -> list[str]:
@@ -340,7 +348,7 @@ class Trials:
 
     def _truth(self, said: str, rows: str) -> list[str]:
         """Say whether what was said is true, as far as it can be seen."""
-        if not self._states or self._states["before"] == self._states["after"]:
+        if not self.states or self.states["before"] == self.states["after"]:
             return []
         wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
         return [f"it said '{said}', and the store is as {rows}"] if wanted not in {None, rows} else []
@@ -368,7 +376,7 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
             if step == "finish_merge":
                 watch.trace_lines()
 
-        statement = replace(statement, run=lambda acting: acting.engine.merge(table_of(NEWS), begin))
+        statement = replace(statement, run=lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)}, progress=begin))
     with watch.watching():
         try:
             result = statement.run(acting)
