@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news"]
+__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news", "obey", "read"]
 
 MERGE = (
     "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
@@ -137,16 +137,16 @@ def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
     return pa.concat_tables([kept, added]).combine_chunks()
 
 
-def read(connector: Connector, schema: str) -> pa.Table:
-    """Read the table by the connector's contract, without an engine."""
+def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:
+    """Read a table by the connector's contract, without an engine."""
     from rowmerge_nb.spi import ConnectorSession, Constraint, SchemaTableName
 
     session, transaction = ConnectorSession("look"), connector.begin_transaction()
     try:
         metadata = connector.get_metadata(transaction)
-        handle = metadata.get_table_handle(session, SchemaTableName(schema, "t"))
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         if handle is None:
-            msg = "The table is gone"
+            msg = f"Table '{table}' is gone"
             raise RuntimeError(msg)
         columns = list(metadata.get_column_handles(session, handle))
         provider, pages = connector.get_page_source_provider(), []
@@ -230,7 +230,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
-    driver = Driver(StoreLocation(*sys.argv[1:3]))
+    obey(Driver(StoreLocation(*sys.argv[1:3])), answers)
+
+
+def obey(driver: Any, answers: TextIO) -> None:
+    """Carry out orders until they end.
+
+    Args:
+        driver: has a method for every order.
+        answers: what the methods return is written there.
+    """
     while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")

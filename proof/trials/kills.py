@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,7 +33,7 @@ from proof.engines.postgresql import private_server
 from proof.trials.driver import StoreLocation, digest, initial_rows, merged_rows, news
 from rowmerge_nb.errors import SetupError
 
-__all__ = ["Report", "Trials", "main", "places"]
+__all__ = ["Child", "Report", "Trials", "main", "places"]
 
 STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
@@ -79,13 +79,26 @@ class Report:
 
 
 class Child:
-    """A process that takes orders, the leader of a group of its own."""
+    """A process that takes orders, the leader of a group of its own.
 
-    def __init__(self, place: StoreLocation) -> None:
-        command = [sys.executable, "-m", "proof.trials.driver", place.store, place.where]
+    Args:
+        place: the store.
+        module: the module that takes the orders.
+        environment: variables of the process beside those of this one.
+    """
+
+    def __init__(
+        self, place: StoreLocation, module: str = "proof.trials.driver", environment: Mapping[str, str] | None = None
+    ) -> None:
+        command = [sys.executable, "-m", module, place.store, place.where]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )
 
     def order(self, order: str, **arguments: Any) -> None:
@@ -121,6 +134,14 @@ class Child:
     def interrupt(self) -> None:
         """Do what a notebook does where the button is pressed."""
         os.kill(self._process.pid, signal.SIGINT)
+
+    def terminate(self) -> None:
+        """Ask it to end, as a machine does that shuts down."""
+        self._process.terminate()
+
+    def processes(self, program: str) -> list[int]:
+        """Return the processes of its session whose program has a name."""
+        return [pid for pid, (_, command) in _session(self._process.pid).items() if command.partition(" ")[0].endswith(program)]
 
     def workers(self) -> list[int]:
         """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""

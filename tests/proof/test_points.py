@@ -1,16 +1,20 @@
-"""A fault at some operations of a MERGE on every store, always the same ones; ``--long`` and `scripts/kill-trials --every-point`: at all of them."""
+"""A fault at some operations of every statement on every store, always the same ones; ``--long`` and `scripts/kill-trials --every-point`: at more."""
 
 from __future__ import annotations
 
 import pytest
 
+from proof.trials.points.statements import STATEMENTS, statements_of
 from proof.trials.points.stores import STORES
+from proof.trials.points.trials import _distinct
+from proof.trials.points.watch import Fault, Operation, Point, Watch
 from tests.proof.points_support import points, skip_without_server
 
-pytestmark = pytest.mark.slow
-
-SAMPLES = {"memory": 15, "hive": 30, "iceberg": 25, "sqlite": 30, "postgresql": 6}
-"""How many faults are tried by default; those of PostgreSQL take seconds, since its driver connects slowly."""
+SAMPLES = {"memory": 15, "hive": 18, "iceberg": 18, "sqlite": 15, "postgresql": 5}
+"""How many faults are tried in a MERGE by default; those of PostgreSQL take seconds, since its driver connects slowly."""
+OTHERS = {"memory": 1, "hive": 3, "iceberg": 2, "sqlite": 1, "postgresql": 1}
+"""How many faults are tried in every other statement by default."""
+MANY = 200
 
 
 @pytest.fixture(params=STORES)
@@ -19,15 +23,18 @@ def store(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_the_samples_cover_every_store() -> None:
-    assert list(SAMPLES) == list(STORES)
+@pytest.mark.slow
+def test_after_a_fault_at_some_points_of_a_merge_the_store_is_as_before_or_after_and_what_is_said_is_true(store: str) -> None:
+    points("--stores", store, "--statements-of", "MERGE", "--sample", str(SAMPLES[store]))
 
 
-def test_after_a_fault_at_some_points_the_rows_are_those_of_before_or_after_and_what_is_said_is_true(store: str) -> None:
-    told = points("--stores", store, "--sample", str(SAMPLES[store]))
-    assert f"| {SAMPLES[store]} |" in told
+@pytest.mark.slow
+def test_after_a_fault_at_some_points_of_any_statement_the_store_is_as_before_or_after(store: str) -> None:
+    others = ",".join(statement.name for statement in statements_of(store) if statement.name != "MERGE")
+    points("--stores", store, "--statements-of", others, "--sample", str(OTHERS[store]))
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_was() -> None:
     points("--stores", "hive", "--lines", "--sample", "12")
 
@@ -38,5 +45,56 @@ def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was
 
 
 @pytest.mark.long
-def test_after_a_fault_at_any_point_the_rows_are_those_of_before_or_after_and_what_is_said_is_true(store: str) -> None:
-    points("--stores", store)
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_after_a_fault_at_many_points_the_store_is_as_before_or_after_and_what_is_said_is_true(
+    store: str, statement: str
+) -> None:
+    if store not in STATEMENTS[statement].stores:
+        pytest.skip(f"{store} has no {statement}")
+    points("--stores", store, "--statements-of", statement, "--sample", str(MANY))
+
+
+def test_the_samples_cover_every_store() -> None:
+    assert list(SAMPLES) == list(OTHERS) == list(STORES)
+
+
+def operation(name: str, *, lasts: bool) -> Operation:
+    return Operation(name, "/t/x", lambda: OSError(5, "Input/output error", "/t/x"), lasts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "later"),
+    [("error", 5, set()), ("lasting", 5, {"os.rename"}), ("read-only", 30, {"os.rename"}), ("descriptors", 24, {"open"})],
+)
+def test_a_fault_that_lasts_strikes_at_later_operations_of_its_kind(kind: str, code: int, later: set[str]) -> None:
+    watch = Watch(Fault(kind, 1))
+
+    def raised(name: str, *, lasts: bool) -> int | None:
+        try:
+            watch.call(operation(name, lasts=lasts), str.upper, "x")
+        except OSError as error:
+            return error.errno
+        return None
+
+    with watch.watching():
+        assert raised("os.open", lasts=True) == (28 if kind == "lasting" else code)
+        failing = {
+            name for name, lasts in (("os.rename", True), ("os.stat", False), ("open", False)) if raised(name, lasts=lasts)
+        }
+    assert failing == later
+
+
+@pytest.mark.parametrize("kind", ["reader", "remover"])
+def test_what_another_process_does_at_a_point_leaves_the_operation_as_it_is(kind: str) -> None:
+    met: list[int] = []
+    watch = Watch(Fault(kind, 2), lambda: met.append(len(watch.points)))
+    with watch.watching():
+        answers = [watch.call(operation("os.rename", lasts=True), str.upper, letter) for letter in "abc"]
+    assert answers == ["A", "B", "C"]
+    assert met == [2]
+
+
+def test_of_a_file_that_is_written_piece_by_piece_the_first_and_the_last_piece_are_points() -> None:
+    names = ["open", "write", "write", "write", "close"]
+    known = [Point(number, name, "/t/x", lasts=True) for number, name in enumerate(names, 1)]
+    assert [point.number for point in _distinct(known)] == [1, 2, 4, 5]

@@ -6,15 +6,17 @@ import argparse
 import sys
 from typing import Final
 
+from proof.trials.points.statements import STATEMENTS, statements_of
 from proof.trials.points.stores import STORES, store_of
 from proof.trials.points.trials import PointReport, Trials, warm
+from proof.trials.points.watch import FAULTS, Fault
 from proof.trials.points.writers import side_by_side
 from rowmerge_nb.errors import SetupError
 
 __all__ = ["main", "table_lines"]
 
 _HEADS: Final = (
-    *("store", "points", "trials", "rows of before", "of after"),
+    *("store", "statement", "fault", "points", "trials", "as before", "as after"),
     *("said done", "failed", "changed", "unknown", "leftovers", "problems", "s"),
 )
 
@@ -23,15 +25,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Run trials; gives 1 if one was not as it has to be."""
     parser = argparse.ArgumentParser(
         prog="scripts/kill-trials --every-point",
-        description="Faults at every disk or database operation of a MERGE, without Spark.",
+        description="Faults at every disk or database operation of a statement, without Spark.",
     )
     parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
-    parser.add_argument("--sample", type=int, help="so many faults per store, always the same ones (all)")
+    parser.add_argument(
+        "--statements-of", default="", metavar="NAMES", help="of " + ", ".join(STATEMENTS) + " (all that a store has)"
+    )
+    parser.add_argument("--faults", default=",".join(FAULTS), help="of " + ",".join(FAULTS) + " (%(default)s)")
+    parser.add_argument("--sample", type=int, help="so many faults per store and statement, always the same ones (all)")
     parser.add_argument("--seed", type=int, default=1, help="decides which (%(default)s)")
     parser.add_argument(
         "--lines", action="store_true", help="SIGINT at lines of the package from finish_merge on, in place of other faults"
     )
-    parser.add_argument("--only", help="one fault, for instance kill:12:after; kinds are kill, interrupt, error, lasting")
+    parser.add_argument("--only", help="one fault, for instance kill:12:after")
     parser.add_argument("--list", action="store_true", help="print the points")
     parser.add_argument("--writers", type=int, help="so many processes that write side by side, in place of faults")
     parser.add_argument("--statements", type=int, default=4, help="statements of every writer (%(default)s)")
@@ -55,22 +61,28 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
+    chosen = [STATEMENTS[word] for word in options.statements_of.split(",") if word] or statements_of(name)
+    reports: list[PointReport] = []
     with store_of(name) as store:
-        trials = Trials(store, lambda line: print(line, file=sys.stderr, flush=True))
-        trials.prepare()
-        if options.list:
-            for point in trials.points:
-                print(point.number, point.name, point.about[-150:])
-            return []
-        faults = (trials.lines if options.lines else trials.faults)(options.sample, options.seed)
-        if options.only:
-            kind, number, when = options.only.split(":")
-            faults = [
-                f
-                for f in (*trials.faults(), *trials.lines())
-                if (f.kind, f.number, f.after) == (kind, int(number), when == "after")
-            ]
-        return [trials.run(faults)]
+        for statement in [statement for statement in chosen if name in statement.stores]:
+            if options.lines and statement.name != "MERGE":
+                continue
+            trials = Trials(store, statement, lambda line: print(line, file=sys.stderr, flush=True))
+            trials.prepare()
+            if options.list:
+                print(f"{name}, {statement.name}:", *(f"{p.number} {p.name} {p.about[-150:]}" for p in trials.points), sep="\n")
+                continue
+            reports += trials.run(_faults(trials, options))
+    return reports
+
+
+def _faults(trials: Trials, options: argparse.Namespace) -> list[Fault]:
+    if options.only:
+        kind, number, when = options.only.split(":")
+        return [Fault(kind, int(number), when == "after")]
+    if options.lines:
+        return trials.lines(options.sample, options.seed)
+    return trials.faults(options.sample, options.seed, options.faults.split(","))
 
 
 def _side_by_side(name: str, options: argparse.Namespace) -> list[str]:
@@ -90,14 +102,14 @@ def _side_by_side(name: str, options: argparse.Namespace) -> list[str]:
 def table_lines(reports: list[PointReport]) -> list[str]:
     """Write reports as a table.
 
-    >>> print(table_lines([PointReport("hive", 168, 10, 7, 3)])[2])
-    | hive | 168 | 10 | 7 | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+    >>> print(table_lines([PointReport("hive", "MERGE", "kill", 168, 10, 7, 3)])[2])
+    | hive | MERGE | kill | 168 | 10 | 7 | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
     """
     lines = [_HEADS, ("---",) * len(_HEADS)]
     for r in reports:
         said = [r.said[word] for word in ("done", "failed", "changed", "unknown")]
         numbers = (r.points, r.trials, r.before, r.after, *said, r.leftovers, len(r.problems), round(r.seconds))
-        lines.append((r.store, *map(str, numbers)))
+        lines.append((r.store, r.statement, r.fault, *map(str, numbers)))
     return [f"| {' | '.join(line)} |" for line in lines]
 
 

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -17,12 +18,13 @@ import pyarrow as pa
 from proof.engines.postgresql import private_server
 from proof.trials.driver import read
 from proof.trials.points.in_process import InProcessEngine
+from proof.trials.readers import READERS, MissingTableError
 from rowmerge_nb.private import sweep
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["FURTHER", "NEWS", "ROWS", "STORES", "Rows", "Store", "store_of", "table_of"]
+__all__ = ["FURTHER", "NEWS", "ROWS", "STORES", "Rows", "Store", "reopened", "store_of", "table_of"]
 
 Rows = Mapping[int, tuple[int, str]]
 """A table's rows by their keys."""
@@ -86,6 +88,19 @@ class Store:
         """Make the table with `ROWS`."""
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self.properties[self._partitioned]}")
         engine.merge(table_of(ROWS))
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether a table was made and kept."""
+        return self._saved.exists()
+
+    def foreign_rows(self) -> list[list[Any]] | None:
+        """Return the rows of the table ``t`` as an independent reader sees them, sorted; None if the store has none."""
+        reader = READERS.get(self.name)
+        try:
+            return None if reader is None else sorted(map(list, reader(str(self.live), "t", ("id", "v", "name"))))
+        except MissingTableError:
+            return []
 
     def save(self) -> None:
         """Keep what there is, to be laid anew."""
@@ -187,7 +202,7 @@ class Iceberg(Store):
         """Open the catalog."""
         from rowmerge_nb import IcebergConnector
 
-        return IcebergConnector(self.live)
+        return IcebergConnector(self.live, min_retention=timedelta(0))
 
 
 class Sqlite(Store):
@@ -215,22 +230,31 @@ class Postgresql(Store):
 
     name = "postgresql"
     schema = "public"
+    is_saved = False
     properties = (" WITH (primary_key = ARRAY['id'])",) * 2
 
     def __init__(self, root: Path, dsn: str, *, partitioned: bool = True) -> None:
         super().__init__(root, partitioned=partitioned)
-        self._dsn = dsn
+        self.dsn = dsn
+        self.is_saved = False
         self._connection: Any = None
 
     def connector(self) -> Connector:
         """Name the server."""
         from rowmerge_nb import PostgresConnector
 
-        return PostgresConnector(self._dsn)
+        return PostgresConnector(self.dsn)
 
     def save(self) -> None:
         """Keep a copy of the table."""
         self._run("CREATE SCHEMA saved", "CREATE TABLE saved.t AS TABLE public.t")
+        self.is_saved = True
+
+    def foreign_rows(self) -> list[list[Any]] | None:
+        """Return the rows of the table as ``psql`` sees them, sorted."""
+        if "t" not in self.things():
+            return []
+        return sorted(map(list, READERS[self.name](self.dsn, "t", ("id", "v", "name"))))
 
     def lay(self) -> None:
         """Have the table of before, and nothing beside it."""
@@ -253,7 +277,7 @@ class Postgresql(Store):
         from adbc_driver_postgresql import dbapi
 
         rows: list[Any] = []
-        self._connection = self._connection or dbapi.connect(self._dsn, autocommit=True)
+        self._connection = self._connection or dbapi.connect(self.dsn, autocommit=True)
         with self._connection.cursor() as cursor:
             for sql in statements:
                 cursor.execute(sql)
@@ -262,6 +286,20 @@ class Postgresql(Store):
 
 
 STORES: Final[Mapping[str, type[Store]]] = {kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)}
+
+
+def reopened(name: str, where: str) -> Store:
+    """Return a store that another process has made.
+
+    Args:
+        name: the kind of store.
+        where: its live directory; for PostgreSQL the connection string.
+    """
+    store = STORES[name].__new__(STORES[name])
+    store.live = Path(where)
+    if isinstance(store, Postgresql):
+        store.dsn = where
+    return store
 
 
 @contextmanager

@@ -13,36 +13,40 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from proof.trials.points.in_process import after_merge, without_spark
-from proof.trials.points.stores import FURTHER, NEWS, ROWS, Rows, Store, shape, table_of
-from proof.trials.points.watch import FAULTS, LINE, Fault, Point, Watch
+from proof.trials.neighbour import Neighbour
+from proof.trials.points.in_process import MERGE, after_merge, without_spark
+from proof.trials.points.statements import STATEMENTS, Acting, PointStatement, Seen, observe, rows_of, version_of
+from proof.trials.points.stores import FURTHER, NEWS, Store, shape, table_of
+from proof.trials.points.watch import BESIDE, ENDING, FAULTS, LASTING, LINE, Fault, Point, Watch
 from proof.trials.points.wrapping import watch_process
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
-    from proof.trials.points.in_process import InProcessEngine
     from rowmerge_nb.spi.connector import Connector
 
 __all__ = ["PointReport", "Trials", "asked_together", "warm"]
 
 _PATIENCE: Final = 90.0
+_MEETING: Final = 1.5
 _NOT_REACHED: Final = "the point was not reached"
-_NEW: Final = after_merge(dict(ROWS), dict(NEWS))
+_REMOVAL: Final = "ALTER TABLE t EXECUTE remove_orphan_files(retention_threshold => '0s')"
 
 
 @dataclass
 class PointReport:
-    """What came of the trials on one store.
+    """What came of the trials of one fault in one statement on one store.
 
     Args:
         store: the store.
-        points: how many points a MERGE has there.
+        statement: the statement.
+        fault: the kind of fault.
+        points: how many points the statement has there.
         trials: how many trials there were.
-        before: how often the table held the rows of before.
-        after: how often those of after.
+        before: how often the store was as before.
+        after: how often it was as after; a statement that changes nothing that can be seen always leaves it as before.
         said: how often the statement said what: ``done``, ``failed``, ``changed``, ``unknown``; nothing where the process was killed.
         leftovers: how many leftovers were listed and removed.
         problems: sentences; none if all is well.
@@ -50,6 +54,8 @@ class PointReport:
     """
 
     store: str
+    statement: str = "MERGE"
+    fault: str = ""
     points: int = 0
     trials: int = 0
     before: int = 0
@@ -61,64 +67,83 @@ class PointReport:
 
 
 class Trials:
-    """Trials on one store.
+    """Trials of one statement on one store.
 
     Args:
         store: the store, empty.
-        told: is given a line after every trial.
+        statement: the statement.
+        told: is called with a line after every trial.
     """
 
-    def __init__(self, store: Store, told: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, store: Store, statement: PointStatement = STATEMENTS["MERGE"], told: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._store = store
+        self._case = statement
         self._told = told
         self.points: list[Point] = []
         self._lines = 0
         self._things: dict[str, list[str]] = {}
+        self.states: dict[str, Seen] = {}
 
     def prepare(self) -> None:
-        """Make the table, and count the points of a MERGE that nobody disturbs."""
-        if self._store.survives:
+        """Make the table, if this store has none yet, and count the points of a statement that nobody disturbs."""
+        if self._store.survives and not self._store.is_saved:
             _asked(self._fill)
             self._store.save()
         told = _asked(lambda: self._statement(None))
-        if told["said"] != "done" or told["rows"] != "after" or told.get("problems"):
-            msg = f"The MERGE that nobody disturbed came to this: {told}"
+        if told.get("said") != "done" or told.get("problems"):
+            msg = f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {told}"
             raise RuntimeError(msg)
         self.points = [Point(**point) for point in told["points"]]
         self._lines = told["lines"]
         self._things = told["things"]
+        self.states = told["states"]
 
-    def faults(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
-        """Give the faults to try: all of them, or some, always the same ones."""
+    def faults(self, sample: int | None = None, seed: int = 1, kinds: Sequence[str] = FAULTS) -> list[Fault]:
+        """Return the faults to try: all of them, or some, always the same ones."""
         every = [
             Fault(kind, point.number, after)
-            for point in self.points
-            for kind in FAULTS
+            for point in _distinct(self.points)
+            for kind in kinds
             for after in (False, True)
-            if not (kind == "lasting" and after)
+            if self._applies(kind, point, after=after)
         ]
         if sample is None or sample >= len(every):
             return every
         return sorted(random.Random(seed).sample(every, sample), key=lambda f: (f.number, f.kind, f.after))  # noqa: S311 - no secret
 
+    def _applies(self, kind: str, point: Point, *, after: bool) -> bool:
+        """Tell whether a fault makes sense at a point."""
+        if kind in BESIDE:
+            return self._store.survives and not after
+        if kind in LASTING and after:
+            return False
+        if kind in {"read-only", "descriptors"} and self._store.name == "postgresql":
+            # Its files are the server's.
+            return False
+        return {"read-only": point.lasts, "descriptors": point.opens}.get(kind, True)
+
     def lines(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
-        """Give an interrupt at every line of the package from ``finish_merge`` on, or at some."""
+        """Return an interrupt at every line of the package from ``finish_merge`` on, or at some."""
         every = [Fault(LINE, number) for number in range(1, self._lines + 1)]
         return every if sample is None or sample >= len(every) else random.Random(seed).sample(every, sample)  # noqa: S311 - no secret
 
-    def run(self, faults: list[Fault]) -> PointReport:
-        """Try faults."""
-        report, began = PointReport(self._store.name, len(self.points)), time.monotonic()
+    def run(self, faults: list[Fault]) -> list[PointReport]:
+        """Try faults; return a report for every kind of fault."""
+        reports: dict[str, PointReport] = {}
         for fault in faults:
+            new = PointReport(self._store.name, self._case.name, fault.kind, len(self.points))
+            report, began = reports.setdefault(fault.kind, new), time.monotonic()
             problems = self._trial(fault, report)
-            what = f"{report.store}, {fault}"
+            what = f"{report.store}, {report.statement}, {fault}"
             if fault.kind != LINE:
                 point = self.points[fault.number - 1]
                 what += f" ({point.name} {point.about[-70:]})"
             report.problems += [f"{what}: {problem}" for problem in problems]
             self._told(f"{what}: {problems or 'as it has to be'}")
-        report.seconds = time.monotonic() - began
-        return report
+            report.seconds += time.monotonic() - began
+        return list(reports.values())
 
     def _trial(self, fault: Fault, report: PointReport) -> list[str]:
         report.trials += 1
@@ -129,11 +154,11 @@ class Trials:
         problems = list(told.get("problems", ()))
         left = _asked(lambda: {"left": self._store.swept()})["left"]
         problems += [f"{left} are left when the process is gone"] if left else []
-        if fault.kind == "kill" and told.get("died") and self._store.survives:
+        if fault.kind in ENDING and told.get("died") and self._store.survives:
             told = {**_asked(lambda: self._look(None)), "said": "nothing"}
             problems += told.get("problems", ())
         elif self._store.survives and "rows" in told:
-            again = _asked(lambda: self._look(None, ended=True))
+            again = _asked(lambda: self._look_again(told["further"]))
             problems += [f"another process sees: {problem}" for problem in again.get("problems", ())]
         report.said[told.get("said", "nothing")] += told.get("said", "nothing") != "nothing"
         report.leftovers += told.get("leftovers", 0)
@@ -146,89 +171,194 @@ class Trials:
     def _fill(self) -> dict[str, Any]:
         with without_spark():
             connector = self._store.connector()
-            self._store.fill(self._store.engine(connector))
+            engine = self._store.engine(connector)
+            self._store.fill(engine)
+            # Deltas, deleted rows and snapshots, for statements that look after them.
+            engine.run("UPDATE t SET v = v + 1 WHERE id < 3", trace="off")
+            engine.run("UPDATE t SET v = v - 1 WHERE id < 3", trace="off")
             connector.close()
         return {}
 
     def _statement(self, fault: Fault | None) -> dict[str, Any]:
         """Run the statement, and look at what came of it."""
         self._store.lay()
-        before = self._store.things()
-        watch = Watch(fault)
+        beside: list[dict[str, Any]] = []
+        neighbour = Neighbour(self._neighbour) if fault is not None and fault.kind in BESIDE else None
+        watch = Watch(fault, lambda: beside.extend(neighbour.ask({"do": watch.fault.kind}, _MEETING)))  # type: ignore[union-attr]
         watch_process(watch, self._store.directories)
         with without_spark():
             connector = self._store.connector()
             engine = self._store.engine(connector)
-            told = _said(engine, watch)
+            acting = Acting(self._store, connector, engine, version_of(connector, self._store.schema))
+            self._case.prepare(acting)
+            before = self._store.things(), observe(connector, self._store.schema)
+            told = _said(self._case, acting, watch)
             problems = told.pop("problems")
             if fault is not None and not watch.struck:
                 problems.append(_NOT_REACHED)
             if not self._things:
-                told["things"] = {"before": before, "after": self._store.things()}
+                told["things"] = {"before": before[0], "after": self._store.things()}
+                told["states"] = {"before": before[1], "after": observe(connector, self._store.schema)}
                 told["lines"] = watch.lines
                 told["points"] = [vars(point) for point in watch.points]
-            looked = self._look(connector)
+            if neighbour is not None:
+                problems += self._judged([*beside, *neighbour.answers(_PATIENCE)])
+                neighbour.close()
+            looked = self._look(acting, told["said"])
             problems += looked.pop("problems")
-            problems += _truth(told["said"], looked["rows"])
+            problems += self._truth(told["said"], looked["rows"])
+            if (
+                fault is not None
+                and fault.kind in BESIDE
+                and told["said"] != "done"
+                and "TRANSACTION_CONFLICT" not in told["words"]
+            ):
+                problems.append(f"it failed beside another process: {told['words']}")
             if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and told["said"] == "done":
                 problems.append("the interrupt was lost")
             connector.close()
         problems = [f"{watch.place} {problem}".strip() for problem in problems]
         return {**told, **looked, "problems": problems}
 
-    def _look(self, connector: Connector | None, *, ended: bool = False) -> dict[str, Any]:
-        """See that the rows are those of before or of after, what is left behind, and that a further MERGE works.
+    def _neighbour(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """Open the store in another process, which reads or removes leftovers at the point."""
+        tokens = without_spark()
+        tokens.__enter__()
+        connector = self._store.connector()
+
+        def answer(order: dict[str, Any]) -> dict[str, Any]:
+            try:
+                if order["do"] == "remover":
+                    connector.remove_orphans()
+                    if self._store.name == "iceberg":
+                        self._store.engine(connector).run(_REMOVAL, trace="off")
+                    return {}
+                return {"seen": observe(connector, self._store.schema), "rows": self._store.foreign_rows()}
+            except Exception as error:  # noqa: BLE001 - the trial tells
+                conflict = isinstance(error, RowMergeError) and error.code in {"TRANSACTION_CONFLICT", "TABLE_NOT_FOUND"}
+                return {} if conflict else {"error": f"{order['do']}: {error!r}"}
+
+        return answer
+
+    def _judged(self, answers: list[dict[str, Any]]) -> list[str]:
+        """Return what is wrong with what another process has seen at the point."""
+        problems = [answer["error"] for answer in answers if "error" in answer]
+        for answer in answers:
+            if "seen" in answer and self.state_of(answer["seen"]) is None:
+                problems.append(f"a reader in between sees {answer['seen']}")
+            if answer.get("rows") is not None and answer["rows"] not in map(rows_of, self.states.values()):
+                problems.append(f"an independent reader in between sees {answer['rows']}")
+        return problems
+
+    def state_of(self, seen: Seen) -> str | None:
+        """Return whether the store is as before or as after; None if it is neither."""
+        return next((state for state, known in self.states.items() if known == seen), None)
+
+    def look_anew(self) -> dict[str, Any]:
+        """Look at the store in a process of its own, when the one that ran the statement is gone."""
+        return _asked(lambda: self._look(None))
+
+    def truth_of(self, said: str, state: str) -> list[str]:
+        """Return what is wrong with what a statement has said."""
+        return self._truth(said, state)
+
+    def _look(self, acting: Acting | None, said: str = "") -> dict[str, Any]:
+        """See that the store is as before or as after, what is left behind, and that a further statement works.
 
         Args:
-            connector: the store as it was opened; None opens it.
-            ended: the further MERGE has been run.
+            acting: the store as it was opened; None opens it.
+            said: what the statement has said.
         """
         problems: list[str] = []
         with without_spark():
-            opened = connector or self._store.connector()
-            found = self._store.rows(opened)
-            states: dict[str, Rows] = {"before": ROWS, "after": _NEW}
-            if ended:
-                states = {state: after_merge(dict(rows), dict(FURTHER)) for state, rows in states.items()}
-            state = next((state for state, rows in states.items() if rows == found), None)
+            connector = self._store.connector() if acting is None else acting.connector
+            seen = json.loads(json.dumps(observe(connector, self._store.schema)))
+            state = self.state_of(seen) if self.states else "after"
             if state is None:
-                return {"rows": "neither", "problems": [f"the table holds {found}"]}
-            if ended:
-                return {"rows": state, "problems": problems}
-            listed = self._removed(opened, state, problems)
-            engine = self._store.engine(opened)
-            try:
-                engine.merge(table_of(FURTHER))
-            except Exception as error:  # noqa: BLE001 - it is told
-                problems.append(f"a further MERGE fails: {error!r}")
-            further = after_merge(dict(states[state]), dict(FURTHER))
-            if self._store.rows(opened) != further:
-                problems.append(f"after a further MERGE the table holds {self._store.rows(opened)}")
-            if connector is None:
-                opened.close()
-        return {"rows": state, "leftovers": listed, "problems": problems}
+                return {"rows": "neither", "problems": [f"the store holds {seen}"], "further": None}
+            problems += self._foreign(rows_of(seen), "an independent reader sees")
+            listed = self._removed(connector, state, said, problems)
+            if seen != json.loads(json.dumps(observe(connector, self._store.schema))):
+                problems.append("removing leftovers has changed the store")
+            further = self._further(connector, seen, problems)
+            if acting is None:
+                connector.close()
+        return {"rows": state, "leftovers": listed, "problems": problems, "further": further}
 
-    def _removed(self, connector: Connector, state: str, problems: list[str]) -> int:
+    def _look_again(self, further: list[list[Any]] | None) -> dict[str, Any]:
+        """See in another process what the further statement has left."""
+        if further is None:
+            return {}
+        with without_spark():
+            connector = self._store.connector()
+            rows = rows_of(observe(connector, self._store.schema))
+            connector.close()
+        problems = [] if rows == further else [f"the table holds {rows}, and not {further}"]
+        return {"problems": problems + self._foreign(further, "an independent reader sees")}
+
+    def _foreign(self, expected: list[list[Any]], words: str) -> list[str]:
+        try:
+            rows = self._store.foreign_rows()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
+            return [f"an independent reader cannot read the table: {error!r}"]
+        return [] if rows is None or rows == expected else [f"{words} {rows}, and not {expected}"]
+
+    def _further(self, connector: Connector, seen: Seen, problems: list[str]) -> list[list[Any]]:
+        """Run a further MERGE, on a new table if there is none; return the rows that it must leave."""
+        engine = self._store.engine(connector)
+        rows = {row[0]: (row[1], row[2]) for row in rows_of(seen)}
+        further = sorted([key, *values] for key, values in after_merge(rows, dict(FURTHER)).items())
+        try:
+            if seen["t"] is None:
+                engine.run("CREATE TABLE t (id bigint, v bigint, name varchar)" + self._store.properties[1], trace="off")
+            engine.merge(table_of(FURTHER))
+        except Exception as error:  # noqa: BLE001 - it is told
+            problems.append(f"a further statement fails: {error!r}")
+        left = rows_of(observe(connector, self._store.schema))
+        if left != further:
+            problems.append(f"after a further statement the table holds {left}, and not {further}")
+        return further
+
+    def _removed(self, connector: Connector, state: str, said: str, problems: list[str]) -> int:
         """Have leftovers listed and removed; what there is then must be what a statement that nobody disturbed leaves."""
         if not self._things:
             return 0
         self._store.age()
-        wanted = shape(self._things[state])
-        strays = _more(shape(self._store.things()), wanted)
+        # What a statement leaves that changes no row may be seen by its files alone.
+        states = [state] if self.states["before"] != self.states["after"] else ["before", "after"]
+        wanted = [shape(self._things[possible]) for possible in states]
+
+        def strays() -> list[str]:
+            return min((_more(shape(self._store.things()), shapes) for shapes in wanted), key=len)
+
         orphans = connector.orphans()
         end = time.monotonic() + 20
         # A server needs a moment to notice that its client is gone.
-        while self._store.name == "postgresql" and strays and not orphans and time.monotonic() < end:
+        while self._store.name == "postgresql" and strays() and not orphans and time.monotonic() < end:
             time.sleep(0.02)
-            strays, orphans = _more(shape(self._store.things()), wanted), connector.orphans()
-        if strays and not orphans:
-            problems.append(f"{strays} are not listed")
+            orphans = connector.orphans()
+        if (left := strays()) and not orphans:
+            problems.append(f"{left} are not listed")
         removed = connector.remove_orphans()
-        if strays := _more(shape(self._store.things()), wanted):
-            problems.append(f"{strays} are left, {len(removed)} leftovers were removed")
-        if missing := _more(wanted, shape(self._store.things())):
+        if left := strays():
+            problems.append(f"{left} are left, {len(removed)} leftovers were removed")
+        if missing := min((_more(shapes, shape(self._store.things())) for shapes in wanted), key=len):
             problems.append(f"{missing} are missing")
         return len(removed)
+
+    def _truth(self, said: str, rows: str) -> list[str]:
+        """Say whether what was said is true, as far as it can be seen."""
+        if not self.states or self.states["before"] == self.states["after"]:
+            return []
+        wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
+        return [f"it said '{said}', and the store is as {rows}"] if wanted not in {None, rows} else []
+
+
+def _distinct(points: list[Point]) -> list[Point]:
+    """Leave out points within a file that is written piece by piece: the first and the last piece are enough."""
+    abouts = [(point.name, point.about) for point in points]
+    edges = zip(points, [None, *abouts], abouts, [*abouts[1:], None], strict=False)
+    return [point for point, before, own, after in edges if own != before or own != after]
 
 
 def _more(these: list[str], those: list[str]) -> list[str]:
@@ -236,24 +366,34 @@ def _more(these: list[str], those: list[str]) -> list[str]:
     return sorted((Counter(these) - Counter(those)).elements())
 
 
-def _said(engine: InProcessEngine, watch: Watch) -> dict[str, Any]:
-    """Run the statement, and give what it says, in one word and in its own."""
+def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, Any]:
+    """Run the statement, and return what it says, in one word and in its own."""
     problems: list[str] = []
     traced = watch.fault is None or watch.fault.kind == LINE
+    if traced and statement.name == "MERGE":
+
+        def begin(step: str) -> None:
+            if step == "finish_merge":
+                watch.trace_lines()
+
+        statement = replace(statement, run=lambda acting: acting.sql(MERGE, namespace={"news": table_of(NEWS)}, progress=begin))
     with watch.watching():
         try:
-            result = engine.merge(table_of(NEWS), lambda step: watch.trace_lines() if step == "finish_merge" and traced else None)
+            result = statement.run(acting)
         except RowMergeError as error:
             said, words = _state(error), str(error)
-            if watch.fault is not None and watch.fault.kind in {"error", "lasting"}:
+            if watch.fault is not None and watch.fault.kind in {"error", *LASTING}:
                 problems += [] if _names_cause(error) else [f"the cause is not told: {error}"]
         except BaseException as error:  # noqa: BLE001 - it is told
             said, words = "nothing", f"{error!r}"
+            if isinstance(error, KeyboardInterrupt) and statement.name == "remove_orphans":
+                # A method of Python's and no statement: nothing is shielded, and nothing is claimed.
+                return {"said": said, "words": words, "problems": []}
             problems.append(f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}")
         else:
             # What comes from here on comes after the statement.
             watch.end()
-            said, words = "done", str(result.count)
+            said, words = "done", str(getattr(result, "count", None))
     return {"said": said, "words": words, "problems": problems}
 
 
@@ -264,14 +404,11 @@ def _state(error: RowMergeError) -> str:
 
 def _names_cause(error: RowMergeError) -> bool:
     text = str(error)
-    words = ("No space left", "Input/output error", "is full", "disk I/O error", "closed the connection", "ENOSPC")
+    words = (
+        *("No space left", "Input/output error", "is full", "disk I/O error", "closed the connection", "ENOSPC"),
+        *("Too many open files", "unable to open database file", "Read-only file system", "readonly database"),
+    )
     return any(word in text for word in words)
-
-
-def _truth(said: str, rows: str) -> list[str]:
-    """Say whether what was said is true."""
-    wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
-    return [f"it said '{said}', and the table holds the rows of {rows}"] if wanted not in {None, rows} else []
 
 
 def _asked(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -305,7 +442,7 @@ def _answered(pid: int, reading: int) -> dict[str, Any]:
     if not timely:
         return {"problems": [f"it did not end within {_PATIENCE:.0f} s"]}
     if os.WIFSIGNALED(status):
-        return {"died": True, "problems": [] if os.WTERMSIG(status) == signal.SIGKILL else [f"it died of {status}"]}
+        return {"died": True, "problems": [] if os.WTERMSIG(status) in ENDING.values() else [f"it died of {status}"]}
     if not content:
         return {"problems": [f"its process ended with status {status}"]}
     answer: dict[str, Any] = json.loads(content)

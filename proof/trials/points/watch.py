@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import linecache
 import os
 import signal
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, TypeVar
 
-__all__ = ["FAULTS", "LINE", "Fault", "Operation", "Point", "Watch"]
+__all__ = ["BESIDE", "ENDING", "FAULTS", "LASTING", "LINE", "Fault", "Operation", "Point", "Watch"]
 
 T = TypeVar("T")
 _SECONDS: Final = 0.1
@@ -21,8 +22,21 @@ _SECONDS: Final = 0.1
 
 LINE: Final = "line"
 """SIGINT at a line of the package that the main thread runs from ``finish_merge`` on."""
-FAULTS: Final = ("kill", "interrupt", "error", "lasting")
-"""What happens at a point: SIGKILL, SIGINT, the error that the operation itself may raise, and that error at every later operation too."""
+ENDING: Final = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
+"""The faults that end the process, and their signals."""
+LASTING: Final = {"lasting": errno.ENOSPC, "read-only": errno.EROFS, "descriptors": errno.EMFILE}
+"""The faults that strike at every later operation of their kind too, and their errors: no room, a disk that takes no writes, no descriptors."""
+BESIDE: Final = ("reader", "remover")
+"""What another process does at the point: it reads, or it removes leftovers."""
+FAULTS: Final = (*ENDING, "interrupt", "error", *LASTING, *BESIDE)
+"""What happens at a point. ``error`` is the error that the operation itself may raise; after the point it is an answer that is lost."""
+_OPENING: Final = ("open", "connect", "OSFile", "memory_map", "listdir", "scandir", "create_dir", "ORCFile", "__init__")
+_NOT_OPENING: Final = (".write", ".close", ".flush")
+_DATABASE_WORDS: Final = {
+    "lasting": "database or disk is full",
+    "read-only": "attempt to write a readonly database",
+    "descriptors": "unable to open database file",
+}
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,15 @@ class Point:
     about: str
     lasts: bool
 
+    @property
+    def opens(self) -> bool:
+        """Whether the operation needs a descriptor."""
+        return _opens(self.name)
+
+
+def _opens(name: str) -> bool:
+    return any(part in name for part in _OPENING) and not name.endswith(_NOT_OPENING)
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -84,6 +107,7 @@ class Watch:
 
     Args:
         fault: what goes wrong; None for nothing.
+        meet: is called at the point of a fault that is something another process does.
 
     Attributes:
         points: the operations so far, in their order.
@@ -101,8 +125,9 @@ class Watch:
     2
     """
 
-    def __init__(self, fault: Fault | None = None) -> None:
+    def __init__(self, fault: Fault | None = None, meet: Callable[[], object] = lambda: None) -> None:
         self.fault = fault
+        self._meet = meet
         self.points: list[Point] = []
         self.lines = 0
         self.place = ""
@@ -113,9 +138,9 @@ class Watch:
         self._taken = threading.Event()
 
     @property
-    def lasting(self) -> bool:
-        """Whether what goes wrong goes wrong from then on."""
-        return self.fault is not None and self.fault.kind == "lasting"
+    def database_words(self) -> str:
+        """What SQLite says of a fault."""
+        return _DATABASE_WORDS.get("" if self.fault is None else self.fault.kind, "disk I/O error")
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -171,7 +196,7 @@ class Watch:
         fault = self.fault
         if fault is None or fault.kind == LINE:
             return self._done(function, *arguments, **more)
-        if (fault.number == number and not fault.after) or (fault.kind == "lasting" and self.struck and operation.lasts):
+        if (fault.number == number and not fault.after) or (self.struck and self._lasts(fault, operation)):
             self._strike(fault, operation)
         try:
             given = self._done(function, *arguments, **more)
@@ -179,11 +204,11 @@ class Watch:
             # An operation that fails by itself has no other error to raise.
             if fault.number == number and fault.after:
                 self.struck = True
-                if fault.kind in {"kill", "interrupt"}:
+                if fault.kind in {*ENDING, *BESIDE, "interrupt"}:
                     self._strike(fault, operation)
             raise
         if fault.number == number and fault.after:
-            if all(given is not argument for argument in arguments):
+            if fault.kind not in BESIDE and all(given is not argument for argument in arguments):
                 _lost(given)
             self._strike(fault, operation)
         return given
@@ -197,14 +222,25 @@ class Watch:
 
     def _strike(self, fault: Fault, operation: Operation) -> None:
         self.struck = True
-        if fault.kind == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
+        if fault.kind in ENDING:
+            os.kill(os.getpid(), ENDING[fault.kind])
         elif fault.kind == "interrupt":
             self._interrupt()
+        elif fault.kind in BESIDE:
+            self._done(self._meet)
         else:
             if fault.kind == "lasting":
                 self._done(operation.on_failure)
-            raise operation.error()
+            error = operation.error()
+            code = LASTING.get(fault.kind)
+            raise OSError(code, os.strerror(code), error.filename) if code and isinstance(error, OSError) else error
+
+    @staticmethod
+    def _lasts(fault: Fault, operation: Operation) -> bool:
+        """Tell whether a fault that lasts strikes at an operation."""
+        if fault.kind == "descriptors":
+            return _opens(operation.name)
+        return fault.kind in LASTING and operation.lasts
 
     def _interrupt(self) -> None:
         """Send SIGINT to this process. It reaches the main thread, which other threads' operations wait for."""

@@ -258,7 +258,7 @@ def _wrap_sqlite(watch: Watch) -> None:
     def operation(connection: sqlite3.Connection, name: str, sql: str = "") -> Operation:
         # What reads needs no room on the disk.
         lasts = not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) and name != "rollback"
-        words = "database or disk is full" if watch.lasting else "disk I/O error"
+        words = watch.database_words
         return Operation(
             f"sqlite3 {name}", " ".join(sql.split()), lambda: sqlite3.OperationalError(words), lasts, lambda: _undone(connection)
         )
@@ -295,7 +295,9 @@ def _wrap_sqlite(watch: Watch) -> None:
     real = sqlite3.connect
 
     def connect(*arguments: Any, **more: Any) -> sqlite3.Connection:
-        told = Operation("sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError("disk I/O error"), lasts=False)
+        told = Operation(
+            "sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError(watch.database_words), lasts=False
+        )
         return watch.call(told, real, *arguments, **{"factory": Connection, **more})
 
     sqlite3.connect = connect  # type: ignore[assignment]
@@ -322,7 +324,7 @@ def _wrap_adbc(watch: Watch) -> None:
         is_file = getattr(connection, "watched", "") == "sqlite"
         words = "server closed the connection unexpectedly"
         if is_file:
-            words = "database or disk is full" if watch.lasting else "disk I/O error"
+            words = watch.database_words
         # A full disk lets SQLite read, and roll back; a server that is gone lets nobody do anything.
         reads = sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) or name.startswith("fetch")
         return Operation(

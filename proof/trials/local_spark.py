@@ -1,0 +1,232 @@
+"""A Spark of a few lines, without Java: frames are Arrow batches of this process, tasks run one after the other, and DuckDB reads the SQL.
+
+It has what statements on small tables ask of Spark, so that the engine itself runs: text, plan, passes, sinks, commit. What it lacks raises
+AttributeError.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.engine import Engine
+from rowmerge_nb.engine.spark.lazy_session import LazySession
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.plan.nodes import PhysicalForm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["LocalEngine", "LocalFrame", "LocalSpark", "without_spark"]
+
+_Partition = Callable[[], "Iterator[pa.RecordBatch]"]
+
+_task: ContextVar[int] = ContextVar("task", default=0)
+_FUNCTIONS: Final = {"raise_error(words)": "error(words)", "try_add(a, b)": "a + b"}
+"""Functions of Spark that DuckDB has under other names."""
+_SETTINGS: Final = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
+
+
+class LocalFrame:
+    """Rows in partitions; a partition is computed when the frame is collected, by a task of its own.
+
+    Args:
+        spark: the session.
+        partitions: each gives its batches.
+        schema: the columns, for rows that may be none; of others the first batch says what they are.
+    """
+
+    def __init__(self, spark: LocalSpark, partitions: Sequence[_Partition], schema: pa.Schema | None = None) -> None:
+        self._spark = spark
+        self._partitions = tuple(partitions)
+        self._schema = schema
+
+    def mapInArrow(self, task: Any, schema: Any) -> LocalFrame:  # noqa: N802 - Spark's name
+        """Return what a pass makes of every partition."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return LocalFrame(self._spark, [_mapped(task, part) for part in self._partitions], to_arrow_schema(schema))
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Compute the rows."""
+        batches: list[pa.RecordBatch] = []
+        for number, part in enumerate(self._partitions):
+            token = _task.set(number)
+            try:
+                batches += part()
+            finally:
+                _task.reset(token)
+        return pa.Table.from_batches(batches, batches[0].schema if batches else self._schema)
+
+    def coalesce(self, count: int) -> LocalFrame:
+        """Return the same rows in one partition."""
+        parts = self._partitions
+        return LocalFrame(self._spark, [lambda: (batch for part in parts for batch in part())], self._schema)
+
+    def toDF(self, *names: str) -> LocalFrame:  # noqa: N802 - Spark's name
+        """Return the first columns under other names."""
+        return LocalFrame(self._spark, [_columns_named(part, names) for part in self._partitions])
+
+    def selectExpr(self, *texts: str) -> LocalFrame:  # noqa: N802 - Spark's name
+        """Return columns, each named, or named anew with AS."""
+        named = [[part.strip("`") for part in text.rsplit(" AS ", 1)] for text in texts]
+        pairs = [(name[0], name[-1]) for name in named]
+        schema = None if self._schema is None else pa.schema([self._schema.field(old).with_name(new) for old, new in pairs])
+        return LocalFrame(self._spark, [_selected(part, pairs) for part in self._partitions], schema)
+
+    def select(self, *names: str) -> LocalFrame:
+        """Return some columns."""
+        return self.selectExpr(*names)
+
+    def createOrReplaceTempView(self, name: str) -> None:  # noqa: N802 - Spark's name
+        """Give the rows a name for SQL."""
+        self._spark.views[name] = self
+
+
+def _mapped(task: Any, part: _Partition) -> _Partition:
+    return lambda: task(part())
+
+
+def _selected(part: _Partition, pairs: Sequence[tuple[str, str]]) -> _Partition:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in part():
+            yield pa.RecordBatch.from_arrays([batch.column(name) for name, _ in pairs], names=[name for _, name in pairs])
+
+    return batches
+
+
+def _columns_named(part: _Partition, names: Sequence[str]) -> _Partition:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in part():
+            yield pa.RecordBatch.from_arrays(batch.columns[: len(names)], names=list(names))
+
+    return batches
+
+
+class _Context:
+    """What the engine asks of a Spark context."""
+
+    master: Final = "local[1]"
+    defaultParallelism: Final = 1  # noqa: N815 - Spark's name
+
+    def addJobTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
+        """Do nothing."""
+
+    def cancelJobsWithTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
+        """Do nothing."""
+
+
+class LocalSpark:
+    """A session.
+
+    Attributes:
+        views: frames by the names that SQL has for them.
+    """
+
+    def __init__(self) -> None:
+        self.views: dict[str, LocalFrame] = {}
+        self.sparkContext = _Context()
+        self.conf = SimpleNamespace(get=self._setting)
+        self.catalog = SimpleNamespace(dropTempView=lambda name: self.views.pop(name, None))
+
+    @staticmethod
+    def _setting(name: str, default: Any = None) -> Any:
+        if name == "spark.python.daemon.module":
+            return "rowmerge_nb.engine.spark.worker"
+        return _SETTINGS.get(name, default)
+
+    def range(self, start: int, end: int, step: int, partitions: int) -> LocalFrame:
+        """Return numbers, each in a partition of its own."""
+        return LocalFrame(self, [_constant(pa.record_batch({"id": [number]})) for number in range(start, end, step)])
+
+    def createDataFrame(self, rows: pa.Table, schema: Any = None) -> LocalFrame:  # noqa: N802 - Spark's name
+        """Return the rows of a table in one partition."""
+        return LocalFrame(self, [lambda: iter(rows.to_batches())], rows.schema)
+
+    def sql(self, text: str) -> LocalFrame:
+        """Return the rows of a query; DuckDB reads it, so that it must be one that both understand alike."""
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            import duckdb
+
+            with duckdb.connect(config={"threads": 1}) as connection:
+                for name, meaning in _FUNCTIONS.items():
+                    connection.execute(f"CREATE MACRO {name} AS {meaning}")
+                for name, frame in self.views.items():
+                    if name in text:
+                        connection.register(name, frame.toArrow())
+                yield from connection.sql(_for_duckdb(text)).to_arrow_table().combine_chunks().to_batches()
+
+        return LocalFrame(self, [rows])
+
+
+def _for_duckdb(text: str) -> str:
+    """Write a query as DuckDB reads it.
+
+    >>> _for_duckdb("SELECT 12L AS `0`")
+    'SELECT 12 AS "0"'
+    """
+    return re.sub(r"\b(\d+)L\b", r"\1", text.replace("`", '"'))
+
+
+def _constant(batch: pa.RecordBatch) -> _Partition:
+    return lambda: iter((batch,))
+
+
+class _NoSession(LazySession):
+    """Has no Java."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._local = LocalSpark()
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    @property
+    def spark(self) -> Any:
+        """The session."""
+        return self._local
+
+
+class LocalEngine(Engine):
+    """An engine that runs statements on small tables without Java.
+
+    Args:
+        options: as those of `Engine`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(spark=_NoSession(), **options)
+
+
+def _collect(_: StatementRun, *frame: Any) -> pa.Table:
+    table: pa.Table = frame[1].toArrow()
+    return table
+
+
+def _in_one_partition(rows: LocalFrame, *_: Any) -> LocalFrame:
+    """Send all rows to one writer."""
+    return rows.coalesce(1)
+
+
+@contextmanager
+def without_spark() -> Iterator[None]:
+    """Have the tasks of this process's engines run in its main thread, as long as this lasts."""
+    with (
+        patch.object(StatementRun, "collect", _collect),
+        # A table whose size could not be asked for is small all the same.
+        patch("rowmerge_nb.plan.in_task._in_many_tasks", lambda *_: PhysicalForm(paged=True)),
+        patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
+        patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
+        patch("rowmerge_nb.engine.tasks.merge.task_partition", _task.get),
+        patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
+    ):
+        yield

@@ -1,0 +1,83 @@
+"""A process that does something to a store at a chosen moment of another process's statement."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+__all__ = ["Neighbour"]
+
+Answers: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Neighbour:
+    """A process that obeys orders one by one. It is forked at once, so it must be made before this process opens anything.
+
+    Args:
+        prepare: is called in the new process with the first order, and returns what answers orders.
+    """
+
+    def __init__(self, prepare: Callable[[], Answers]) -> None:
+        reading, self._orders = os.pipe()
+        self._answers, writing = os.pipe()
+        self._pending = 0
+        self._rest = b""
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._orders)
+            os.close(self._answers)
+            _obey(prepare, reading, writing)
+        os.close(reading)
+        os.close(writing)
+
+    def ask(self, order: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
+        """Send an order, and wait for some seconds.
+
+        Returns:
+            The answers so far: none if the neighbour waits for a lock of this process, later also to earlier orders.
+        """
+        os.write(self._orders, json.dumps(order).encode() + b"\n")
+        self._pending += 1
+        return self.answers(seconds)
+
+    def answers(self, seconds: float) -> list[dict[str, Any]]:
+        """Return the answers that have come, after a wait of at most some seconds for all that are due."""
+        found: list[dict[str, Any]] = []
+        while self._pending and select.select([self._answers], [], [], seconds)[0]:
+            piece = os.read(self._answers, 1 << 16)
+            if not piece:
+                self._pending = 0
+                return [*found, {"error": "the neighbour died"}]
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            found += [json.loads(line) for line in lines]
+            self._pending -= len(lines)
+        return found
+
+    def close(self) -> None:
+        """End the neighbour."""
+        os.close(self._orders)
+        os.close(self._answers)
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+
+def _obey(prepare: Callable[[], Answers], reading: int, writing: int) -> None:
+    """Answer orders until they end, and end the process."""
+    try:
+        answers: Answers | None = None
+        with os.fdopen(reading, "r", encoding="utf-8") as orders, os.fdopen(writing, "w", encoding="utf-8") as told:
+            for line in orders:
+                answers = answers or prepare()
+                told.write(json.dumps(answers(json.loads(line))) + "\n")
+                told.flush()
+    except BaseException:  # noqa: BLE001 - the other process sees the end
+        traceback.print_exc()
+    finally:
+        os._exit(0)

@@ -1,0 +1,320 @@
+"""The trial on one store: writers side by side, an independent reader beside them, and a last look."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from proof.engines.postgresql import private_server
+from proof.trials.local_spark import LocalEngine, without_spark
+from proof.trials.neighbour import Neighbour
+from proof.trials.readers import READERS, unreadable_snapshots
+from proof.trials.side_by_side.ledger import SHARED, Journal, Row, State, check_counters, check_rows, name_of, states_between
+from proof.trials.side_by_side.pauses import Pauses
+from proof.trials.side_by_side.statements import Statement, Writer, own_table
+from proof.trials.side_by_side.writing import (
+    OurWriter,
+    OutsideWriter,
+    last_lines,
+    open_store,
+    read_rows,
+    run_statement,
+    schema_of,
+    write,
+)
+from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Connector
+
+__all__ = ["STORES", "Summary", "run_trial"]
+
+STORES: Final = ("hive", "iceberg", "memory", "sqlite", "postgresql")
+_PAUSE: Final = 0.5
+"""Seconds between two reads of the independent reader."""
+_PATIENCE: Final = 120
+_MEETING: Final = 2.0
+"""So long a statement waits for what is done in its middle, which may wait for a lock of the statement."""
+_PROPERTIES: Final = {
+    "iceberg": " WITH (partitioning = ARRAY['name'])",
+    "hive": " WITH (partitioned_by = ARRAY['name'])",
+    "memory": " WITH (partitioned_by = ARRAY['name'])",
+    "sqlite": " WITH (primary_key = ARRAY['id'])",
+    "postgresql": " WITH (primary_key = ARRAY['id'])",
+}
+
+
+@dataclass
+class Summary:
+    """What came of the trial.
+
+    Args:
+        store: the store.
+        counts: how many statements of each kind had which outcome.
+        reads: how often the independent reader has read a table.
+        violations: what was not as it must be.
+    """
+
+    store: str
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reads: int = 0
+    violations: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return the counts as lines, a kind of statement each.
+
+        >>> Summary("hive", Counter({("INSERT", "ok"): 2, ("INSERT", "TRANSACTION_CONFLICT"): 1})).lines()
+        ['hive: 3 statements, 2 ok, 0 reads beside them, 0 violations', '  INSERT: 2 ok, 1 TRANSACTION_CONFLICT']
+        """
+        total, successes = sum(self.counts.values()), sum(n for (_, outcome), n in self.counts.items() if outcome == "ok")
+        lines = [
+            f"{self.store}: {total} statements, {successes} ok, {self.reads} reads beside them, {len(self.violations)} violations"
+        ]
+        for kind in sorted({kind for kind, _ in self.counts}):
+            outcomes = sorted(((n, o) for (k, o), n in self.counts.items() if k == kind), reverse=True)
+            lines.append(f"  {kind}: {', '.join(f'{number} {outcome}' for number, outcome in outcomes)}")
+        return lines
+
+
+def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
+    """Run the trial on one store.
+
+    Args:
+        store: one of `STORES`.
+        seconds: how long the writers write.
+        writers: how many there are. On SQLite and PostgreSQL one is ours and the others are other programs.
+        seed: decides about the statements.
+
+    Raises:
+        SetupError: the machine lacks what the store needs.
+    """
+    with _place(store) as (where, folder):
+        journals = [folder / f"journal{number}" for number in range(writers)]
+        if store == "memory":
+            return _in_threads(journals, seconds, seed)
+        tables = ["t", *map(own_table, range(writers))]
+        _run_all([lambda: _create(store, open_store(store, where), tables)])
+        summary = Summary(store)
+        pids = [_fork(_writing(store, where, number, journals, seconds, seed)) for number in range(writers)]
+        end = time.monotonic() + seconds + _PATIENCE
+        alive = list(pids)
+        while alive and time.monotonic() < end:
+            alive = [pid for pid in alive if os.waitpid(pid, os.WNOHANG)[0] == 0]
+            summary.violations += _look(summary, store, where, tables, journals)
+            time.sleep(_PAUSE)
+        for pid in alive:
+            summary.violations.append("a writer did not end in time")
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+        _last_look(summary, store, where, tables, journals)
+        return summary
+
+
+@contextmanager
+def _place(store: str) -> Iterator[tuple[str, Path]]:
+    """Make an empty store, and a folder for journals."""
+    with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-side-{store}-", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "store").mkdir()
+        if store == "postgresql":
+            with private_server() as dsn:
+                yield dsn, Path(folder)
+        else:
+            yield str(Path(folder) / "store"), Path(folder)
+
+
+def _create(store: str, connector: Connector, tables: list[str]) -> None:
+    """Make the tables, and the shared rows."""
+    engine = LocalEngine(catalog="store", schema=schema_of(store))
+    engine.add_catalog("store", connector)
+    values = ", ".join(f"({key}, -1, 0, '{name_of(key)}')" for key in range(SHARED))
+    for table in tables:
+        engine.run(f"CREATE TABLE {table} (id bigint, owner bigint, n bigint, name varchar){_PROPERTIES[store]}", trace="off")
+    engine.run(f"INSERT INTO t VALUES {values}", trace="off")
+
+
+def _writing(store: str, where: str, number: int, journals: list[Path], seconds: float, seed: int) -> Callable[[], None]:
+    is_outside = number > 0 and store in {"sqlite", "postgresql"}
+
+    def task() -> None:
+        journal = Journal(journals[number])
+        writer = Writer("outside" if is_outside else store, number, len(journals), seed)
+        if is_outside:
+            write(OutsideWriter(store, where), writer, number, journal, seconds)
+            return
+        neighbour = Neighbour(lambda: _maintainer(store, where))
+
+        def meet() -> None:
+            maintenance = writer.draw_maintenance()
+            for answer in neighbour.ask({"kind": maintenance.kind, "text": maintenance.text}, _MEETING):
+                _note(journal, answer)
+
+        pauses = Pauses(where, f"{seed}-{number}", meet)
+        write(OurWriter(store, open_store(store, where)), writer, number, journal, seconds, pauses.begin)
+        for answer in neighbour.answers(_PATIENCE):
+            _note(journal, answer)
+        neighbour.close()
+
+    return task
+
+
+def _maintainer(store: str, where: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Open the store in another process, which looks after tables in the middle of a writer's statements."""
+    runner = OurWriter(store, open_store(store, where))
+
+    def answer(order: dict[str, Any]) -> dict[str, Any]:
+        outcome, detail, problem = run_statement(runner, Statement(order["kind"], order["text"]), "off")
+        return {**order, "outcome": detail or outcome, "problem": problem}
+
+    return answer
+
+
+def _note(journal: Journal, answer: dict[str, Any]) -> None:
+    journal.beside(answer["kind"], answer["outcome"])
+    if answer["problem"]:
+        journal.violation(f"in the middle of the statement: {answer['kind']} ({answer['text']}): {answer['problem']}")
+
+
+# -- processes and threads --------------------------------------------------------------------------------------------
+
+
+def _fork(task: Callable[[], None]) -> int:
+    """Run a task in a process of its own, without what the parent does when it ends."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            with without_spark():
+                task()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the parent sees the status
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return pid
+
+
+def _run_all(tasks: list[Callable[[], None]]) -> None:
+    for pid in [_fork(task) for task in tasks]:
+        if os.waitpid(pid, 0)[1]:
+            msg = "The tables could not be made"
+            raise RuntimeError(msg)
+
+
+def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
+    """Run the trial on tables in memory: its writers are threads, and the reader beside them is another one."""
+    summary, tables = Summary("memory"), ["t", *map(own_table, range(len(journals)))]
+    with without_spark():
+        connector = open_store("memory", "")
+        _create("memory", connector, tables)
+
+        def task(number: int) -> None:
+            runner = OurWriter("memory", connector)
+            write(runner, Writer("memory", number, len(journals), seed), number, Journal(journals[number]), seconds)
+
+        threads = [threading.Thread(target=task, args=(number,), daemon=True) for number in range(len(journals))]
+        for thread in threads:
+            thread.start()
+
+        def reader(_: str, table: str) -> list[Any]:
+            return read_rows(connector, "memory", table)
+
+        end = time.monotonic() + seconds + _PATIENCE
+        while any(thread.is_alive() for thread in threads) and time.monotonic() < end:
+            summary.violations += _look(summary, "memory", "", tables, journals, reader)
+            time.sleep(_PAUSE)
+        if any(thread.is_alive() for thread in threads):
+            summary.violations.append("a writer did not end in time")
+        summary.violations += [p for t in tables for p in _look(summary, "memory", "", [t], journals, reader)]
+        _count(summary, journals)
+    return summary
+
+
+# -- looks ------------------------------------------------------------------------------------------------------------
+
+
+def _look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path], reader: Any = None) -> list[str]:
+    """Read a table by the independent reader while others write; return what is wrong."""
+    table = tables[summary.reads % len(tables)]
+    summary.reads += 1
+    before = [Journal.lines(path) for path in journals]
+    try:
+        rows = (reader or READERS[store])(where, table)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
+        return [f"the independent reader cannot read '{table}': {last_lines(error)}"]
+    after = [Journal.lines(path) for path in journals]
+    states = {n: states_between(*pair) for n, pair in enumerate(zip(before, after, strict=True))}
+    problems = check_rows(table, rows, states)
+    problems += check_counters(rows, states) if table == "t" else []
+    return [f"the independent reader: {problem}" for problem in problems]
+
+
+def _last_look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path]) -> None:
+    """Compare both readers with the ledger when all writers have ended, before and after leftovers are removed."""
+    lines = [Journal.lines(path) for path in journals]
+    states = {number: states_between(told, told) for number, told in enumerate(lines)}
+
+    def look(moment: str) -> None:
+        connector = open_store(store, where)
+
+        def ours(_: str, table: str) -> list[Row]:
+            return read_rows(connector, store, table)
+
+        for table in tables:
+            for name, reader in (
+                ("ours", ours),
+                ("the independent reader", READERS[store]),
+            ):
+                summary.violations += [f"{moment}, {name}: {p}" for p in _compared(reader, where, table, states)]
+            if store == "iceberg":
+                summary.violations += [f"{moment}: {problem}" for problem in unreadable_snapshots(where, table)]
+        connector.close()
+
+    with without_spark():
+        look("in the end")
+        try:
+            _clean(store, where, tables)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a violation
+            summary.violations.append(f"leftovers cannot be removed: {last_lines(error)}")
+        look("after leftovers were removed")
+    _count(summary, journals)
+
+
+def _clean(store: str, where: str, tables: list[str]) -> None:
+    """Remove what is left over, and what compactions have replaced."""
+    connector = open_store(store, where)
+    connector.remove_orphans()
+    if isinstance(connector, HiveAcidConnector):
+        for table in tables:
+            connector.remove_obsolete("default", table)
+    connector.close()
+
+
+def _compared(reader: Any, where: str, table: str, states: dict[int, list[State]]) -> list[str]:
+    try:
+        rows = reader(where, table)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read
+        return [f"table '{table}' cannot be read: {last_lines(error)}"]
+    return [*check_rows(table, rows, states), *(check_counters(rows, states) if table == "t" else ())]
+
+
+def _count(summary: Summary, journals: list[Path]) -> None:
+    """Add the journals' outcomes and violations."""
+    for number, path in enumerate(journals):
+        kind = ""
+        for line in Journal.lines(path):
+            kind = line.get("begin", kind)
+            if "end" in line:
+                summary.counts[kind, line["detail"] or line["end"]] += 1
+            if "beside" in line:
+                summary.counts[f"{line['beside']} within a statement", line["outcome"]] += 1
+            if "violation" in line:
+                summary.violations.append(f"writer {number}: {line['violation']}")
