@@ -1,4 +1,4 @@
-"""What is rolled back is removed, whoever still writes: late tasks, interrupts at any line, other statements in the same place."""
+"""What is rolled back is removed: with late tasks, interrupts at any line, other statements in the same place."""
 
 from __future__ import annotations
 
