@@ -136,10 +136,12 @@ class HiveAcidConnector(Connector):
         """
         number = _number(transaction_handle)
         transaction = self._transactions[number]
+        # Asked before: once the change is visible, a metastore that does not answer must not make a failure of it.
+        dropped = [table for table in transaction.removed if self._has_own_folder(table)]
         if transaction.number is not None or transaction.changes:
-            for table in transaction.removed:
-                if self._has_own_folder(table):
-                    with suppress(OSError):
+            for table in dropped:
+                with suppress(OSError):
+                    if not Path(table.location).is_symlink():
                         note_creation(Path(table.location))
             try:
                 self.metastore.commit(transaction.number, transaction.changes)
@@ -153,9 +155,8 @@ class HiveAcidConnector(Connector):
         # The change is visible. What is left over belongs to no table, and is listed by `orphans` if it stays.
         for folder in transaction.folders:
             forget_creation(folder.path)
-        for table in transaction.removed:
-            if self._has_own_folder(table):
-                _remove_dropped(table)
+        for table in dropped:
+            _remove_dropped(table)
         _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
