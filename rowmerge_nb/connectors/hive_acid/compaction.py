@@ -64,20 +64,20 @@ def write_compaction(
     while not suffix and last in ids.aborted:
         last -= 1
     settled = ValidWriteIds(last, frozenset(), ids.aborted, ids.transactions)
-    finished: list[tuple[Path, Path]] = []
+    pairs: list[tuple[Path, Path]] = []
     for name in snapshot.partitions:
         root = Path(table.location) / name
         state = acid_state(root, settled)
         if major:
             directories = _major(table, name, state, settled, folder, codec)
         else:
-            directories = _minor(table, name, state, _joined(state) if suffix else _runs(state), folder, codec)
+            directories = _minor(table, name, state, _join_all(state) if suffix else _runs(state), folder, codec)
         for directory in directories:
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
             if not suffix and directory.name.startswith("base"):
                 (directory / COMPACTED_FILE).write_text('{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8")
-            finished.append((directory, root / f"{directory.name}{suffix}"))
-    return finished
+            pairs.append((directory, root / f"{directory.name}{suffix}"))
+    return pairs
 
 
 def _major(
@@ -101,7 +101,7 @@ def _major(
     yield directory
 
 
-def _joined(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
+def _join_all(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
     """Return all deltas and all delete deltas; both get one range, as Hive has it."""
     joined = (*state.deltas, *state.delete_deltas)
     return [joined] if len({(d.lowest, d.highest, d.statement) for d in joined}) > 1 else []

@@ -136,10 +136,12 @@ class HiveAcidConnector(Connector):
         """
         number = _number(transaction_handle)
         transaction = self._transactions[number]
+        # Asked before: once the change is visible, a metastore that does not answer must not make a failure of it.
+        dropped = [table for table in transaction.removed if self._has_own_folder(table)]
         if transaction.number is not None or transaction.changes:
-            for table in transaction.removed:
-                if self._has_own_folder(table):
-                    with suppress(OSError):
+            for table in dropped:
+                with suppress(OSError):
+                    if not Path(table.location).is_symlink():
                         note_creation(Path(table.location))
             try:
                 self.metastore.commit(transaction.number, transaction.changes)
@@ -153,9 +155,8 @@ class HiveAcidConnector(Connector):
         # The change is visible. What is left over belongs to no table, and is listed by `orphans` if it stays.
         for folder in transaction.folders:
             forget_creation(folder.path)
-        for table in transaction.removed:
-            if self._has_own_folder(table):
-                _remove_dropped(table)
+        for table in dropped:
+            _remove_dropped(table)
         _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -354,21 +355,21 @@ class HiveAcidConnector(Connector):
     def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         """Compact a table in a transaction, which ends here."""
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
-        placed: list[PlacedFolder] = []
+        record: list[PlacedFolder] = []
         # Hive 3 and Trino do not read the suffix, so that in a Hive Metastore each directory counts by itself.
         suffix = "" if self.metastore.shared else f"_v{number:07d}"
         try:
-            made = write_compaction(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
-            self.metastore.while_open(number, table, lambda: _place_all(made, placed), is_new=False)
+            directories = write_compaction(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
+            self.metastore.while_open(number, table, lambda: _place_all(directories, record), is_new=False)
             self.metastore.commit(number, Changes(sequences={table.id: 0}))
         except BaseException as error:
             if getattr(error, "changed", False) is not None and self._is_hidden(number) and suffix:
-                remove_placed(placed)
+                remove_placed(record)
                 self._end_late()
             raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return [directory.path for directory in placed]
+        return [directory.path for directory in record]
 
     def _is_hidden(self, number: int) -> bool:
         """Abort a transaction; return whether what it has written is hidden for ever, the end of the transaction noted or not."""
@@ -494,11 +495,11 @@ def _number(handle: ConnectorTransactionHandle) -> int:
     return handle.number
 
 
-def _place_all(made: Sequence[tuple[Path, Path]], placed: list[PlacedFolder]) -> None:
+def _place_all(directories: Sequence[tuple[Path, Path]], record: list[PlacedFolder]) -> None:
     """Move finished directories; one that exists already was made by an earlier compaction, and has the same rows."""
-    for source, path in made:
+    for source, path in directories:
         if not os.path.lexists(path):
-            place(source, path, placed)
+            place(source, path, record)
 
 
 def _remove(path: Path) -> None:
@@ -523,7 +524,7 @@ def _remove_dropped(table: HiveTable) -> None:
 
 def _remove_files(transaction: HiveTransaction) -> None:
     """Remove all that a transaction has written. Its tasks may still be writing."""
-    remove_placed(transaction.placed)
+    remove_placed(transaction.placed_folders)
     for partition in reversed(transaction.partitions):
         with suppress(OSError):
             # Only if it is empty: another statement may have rows there.

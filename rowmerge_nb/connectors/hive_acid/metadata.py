@@ -69,7 +69,7 @@ class HiveTransaction:
         tables: tables that were looked up; None for one that is dropped.
         beginning: the statement for which the metastore's transaction is being begun; empty before that.
         written: folder of every table that rows are written into, with the name of the folder in it that attempts write into.
-        placed: directories of deltas that were moved to where readers look for them.
+        placed_folders: directories of deltas that were moved to where readers look for them.
         partitions: folders of partitions that were made for them.
         folders: folders of new tables.
         removed: tables whose files go with the commit.
@@ -81,7 +81,7 @@ class HiveTransaction:
     tables: dict[SchemaTableName, HiveTableHandle | None] = field(default_factory=dict)
     beginning: str = ""
     written: list[tuple[Path, str]] = field(default_factory=list)
-    placed: list[PlacedFolder] = field(default_factory=list)
+    placed_folders: list[PlacedFolder] = field(default_factory=list)
     partitions: list[Path] = field(default_factory=list)
     folders: list[PlacedFolder] = field(default_factory=list)
     removed: list[HiveTable] = field(default_factory=list)
@@ -365,7 +365,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: written.extend(publish(handle, write, files, transaction.placed, transaction.partitions)),
+            lambda: written.extend(publish(handle, write, files, transaction.placed_folders, transaction.partitions)),
             is_new=is_new,
         )
         return ConnectorOutputMetadata(tuple(written))

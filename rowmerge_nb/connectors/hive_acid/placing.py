@@ -46,20 +46,20 @@ class PlacedFolder:
         return False
 
 
-def place(source: Path, path: Path, placed: list[PlacedFolder]) -> None:
+def place(source: Path, path: Path, record: list[PlacedFolder]) -> None:
     """Move a directory to a path that is free.
 
     Args:
         source: the directory, which has at least one file.
         path: where it goes, on the same disk; the folder above it exists.
-        placed: takes the record, before the directory is moved.
+        record: takes what identifies the directory, before it is moved.
 
     Raises:
         FileExistsError: something is there already.
         OSError: the disk refuses.
     """
     state = source.lstat()
-    placed.append(PlacedFolder(source, path, state.st_dev, state.st_ino))
+    record.append(PlacedFolder(source, path, state.st_dev, state.st_ino))
     # An empty directory would be replaced.
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -71,9 +71,9 @@ def place(source: Path, path: Path, placed: list[PlacedFolder]) -> None:
         raise
 
 
-def remove_placed(placed: Iterable[PlacedFolder]) -> None:
+def remove_placed(folders: Iterable[PlacedFolder]) -> None:
     """Remove directories that were moved, and those that were about to be; nothing else that has their names."""
-    for folder in placed:
+    for folder in folders:
         if folder.is_placed:
             shutil.rmtree(folder.path, ignore_errors=True)
         shutil.rmtree(folder.source, ignore_errors=True)

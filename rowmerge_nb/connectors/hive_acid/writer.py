@@ -241,7 +241,7 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
 
 
 def publish(
-    handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], placed: list[PlacedFolder], partitions: list[Path]
+    handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], record: list[PlacedFolder], partitions: list[Path]
 ) -> list[Written]:
     """Move files to where readers look for them; under a write id that does not count yet, so that no reader sees them.
 
@@ -251,7 +251,7 @@ def publish(
         handle: the table.
         write: the transaction's write id, and how files are compressed.
         files: what the fragments name.
-        placed: takes the directories that are moved.
+        record: takes the directories that are moved.
         partitions: takes the folders of partitions that are made.
 
     Returns:
@@ -291,25 +291,25 @@ def publish(
                 name = (directory / target.name).relative_to(root).as_posix()
                 written.append(Written(f"{file.kind} file", name, file.rows, target.stat().st_size))
             _make_partition(directory.parent, root, partitions)
-            _place(whole, directory, table, write.write_id, placed)
+            _place(whole, directory, table, write.write_id, record)
     return written
 
 
 def _make_partition(folder: Path, root: Path, partitions: list[Path]) -> None:
     """Make the folders of a partition; those that are new are recorded before."""
-    missing = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
-    partitions += reversed(missing)
+    new_folders = [path for path in (folder, *folder.parents) if path.is_relative_to(root) and not path.exists()]
+    partitions += reversed(new_folders)
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, placed: list[PlacedFolder]) -> None:
+def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record: list[PlacedFolder]) -> None:
     """Move a directory of a write id, which no other transaction has: one that exists has rows of another metastore.
 
     Raises:
         ConnectorError: HIVE_PATH_ALREADY_EXISTS.
     """
     try:
-        place(whole, directory, placed)
+        place(whole, directory, record)
     except FileExistsError as error:
         msg = f"'{directory}' exists: another metastore has given out write id {write_id} of table '{table.name}'"
         hint = (
@@ -319,9 +319,9 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, placed
         raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
     except FileNotFoundError:
         # Another statement has made the partition's folder, and has removed it when it was rolled back.
-        placed.pop()
+        record.pop()
         directory.parent.mkdir(parents=True, exist_ok=True)
-        place(whole, directory, placed)
+        place(whole, directory, record)
 
 
 def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:

@@ -64,10 +64,10 @@ class Trials:
         """Make a table with inserted, changed and deleted rows, and count the points of the action."""
         (saved := self.root / "saved").mkdir()
         asked_together([lambda: filled(saved, **properties)])
-        told = self._run(None)
-        assert told["problems"] == [], told
-        self.before, self.after, self.moves = told["before"], told["after"], told["moves"]
-        return int(told["points"])
+        answer = self._run(None)
+        assert answer["problems"] == [], answer
+        self.before, self.after, self.moves = answer["before"], answer["after"], answer["moves"]
+        return int(answer["points"])
 
     def faults(self, points: int, kinds: tuple[str, ...] = (READ, *FAULTS)) -> Iterator[Fault]:
         for number in range(1, points + 1):
@@ -78,21 +78,21 @@ class Trials:
 
     def try_fault(self, fault: Fault) -> None:
         """Try a fault, and note what is not as it has to be."""
-        told = self._run(fault)
-        problems = told.get("problems", [])
-        states = {"done": [self.after], "failed": [self.before]}.get(told.get("said", ""), [self.before, self.after])
-        rows = told.get("rows")
+        answer = self._run(fault)
+        problems = answer.get("problems", [])
+        states = {"done": [self.after], "failed": [self.before]}.get(answer.get("said", ""), [self.before, self.after])
+        rows = answer.get("rows")
         if rows is not None and rows != self.before:
             problems.append(f"a reader meanwhile sees {rows}")
         (looked,) = asked_together([lambda: self._look(states)])
         problems += looked["problems"]
-        self.problems += [f"{fault} ({told.get('at', '')}), which said {told.get('said')}: {problem}" for problem in problems]
+        self.problems += [f"{fault} ({answer.get('at', '')}), which said {answer.get('said')}: {problem}" for problem in problems]
 
     def _run(self, fault: Fault | None) -> dict[str, Any]:
         shutil.rmtree(self.live, ignore_errors=True)
         shutil.copytree(self.root / "saved", self.live)
-        (told,) = asked_together([lambda: self._act(fault)])
-        return told
+        (answer,) = asked_together([lambda: self._act(fault)])
+        return answer
 
     def _act(self, fault: Fault | None) -> dict[str, Any]:
         watch = ReadingWatch(fault, HiveAcidConnector(self.live))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -215,15 +214,23 @@ def test_a_statement_that_began_before_a_compaction_commits_after_it(store: Hive
     assert contents(store) == [row for row in before if row[0] != 0]
 
 
-@pytest.mark.slow
+def test_a_process_that_is_killed_between_the_moves_leaves_the_rows_as_they_were(tmp_path: Path) -> None:
+    trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=False))
+    trials.prepare()
+    assert len(trials.moves) == 2
+    for number in trials.moves:
+        trials.try_fault(Fault("kill", number, after=True))
+        trials.try_fault(Fault(READ, number))
+    assert trials.problems == []
+    assert trials.before == trials.after
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("major", [True, False])
-def test_after_a_fault_at_some_points_the_rows_are_there_once_and_nothing_is_left(tmp_path: Path, major: bool) -> None:
+def test_after_a_fault_at_any_point_the_rows_are_there_once_and_nothing_is_left(tmp_path: Path, major: bool) -> None:
     trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=major))
-    points = trials.prepare()
-    faults = random.Random(1).sample([*trials.faults(points)], 6)
-    # The moves are where it matters most.
-    faults += [Fault(kind, number, kind == "kill") for number in trials.moves for kind in ("kill", READ)]
-    for fault in faults:
+    points = trials.prepare(partitioned_by=("p",))
+    for fault in trials.faults(points):
         trials.try_fault(fault)
     assert trials.problems == []
     assert trials.before == trials.after

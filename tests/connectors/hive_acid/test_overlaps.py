@@ -81,7 +81,7 @@ def test_rows_are_read_once_and_deleted_rows_stay_deleted(tmp_path: Path, what: 
 
 
 def test_any_two_results_of_any_ranges_are_read_once(tmp_path: Path) -> None:
-    ranges = [(low, high) for low in range(1, 6) for high in range(low + 1, 6)]
+    ranges = [(1, 3), (2, 4), (3, 5), (1, 5), (2, 3)]
     raw(tmp_path / "t")
     store = adopt(tmp_path)
     for number, ((low, high), (base, last)) in enumerate(itertools.product(ranges, ranges)):

@@ -1,4 +1,4 @@
-"""What is rolled back is removed, whoever still writes: late tasks, interrupts at any line, other statements in the same place."""
+"""What is rolled back is removed: with late tasks, interrupts at any line, other statements in the same place."""
 
 from __future__ import annotations
 
@@ -259,3 +259,16 @@ def losing_commits(monkeypatch: pytest.MonkeyPatch, *, lands: bool) -> list[str]
     true = sqlite3.connect
     monkeypatch.setattr(embedded.sqlite3, "connect", lambda *args, **more: true(*args, factory=Losing, **more))
     return made
+
+
+def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_table(tmp_path)
+    true = store.metastore.commit
+
+    def commit(*arguments: Any) -> None:
+        true(*arguments)
+        monkeypatch.setattr(store.metastore, "schema_location", lambda _: pytest.fail("it is asked again"))
+
+    monkeypatch.setattr(store.metastore, "commit", commit)
+    drop(store)
+    assert list(store.warehouse.iterdir()) == []

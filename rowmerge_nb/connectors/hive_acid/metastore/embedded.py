@@ -601,7 +601,7 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
         try:
             other = Path(_location(warehouse, schema, location, managed)).resolve()
         except (TypeError, ValueError):
-            # No table can be there; who asks for it is told.
+            # No table can be there, and a statement that names it says so.
             continue
         if folder.is_relative_to(other) or other.is_relative_to(folder):
             return SchemaTableName(schema, name)

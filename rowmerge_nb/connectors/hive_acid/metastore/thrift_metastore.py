@@ -116,10 +116,10 @@ class ThriftMetastore(Metastore):
         with self._clients.connected(f"say what of table '{table.name}' may be read") as client:
             valid = ValidWriteIds(0)
             if table.transactional:
-                known = client.get_open_txns()
-                request = ttypes.GetValidWriteIdsRequest([str(table.name)], _transactions(known, transaction))
+                state = client.get_open_txns()
+                request = ttypes.GetValidWriteIdsRequest([str(table.name)], _transactions(state, transaction))
                 valid = _write_ids(client.get_valid_write_ids(request).tblValidWriteIds[0])
-                valid = replace(valid, transactions=_compactions(known, transaction))
+                valid = replace(valid, transactions=_compactions(state, transaction))
             return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
@@ -455,10 +455,10 @@ def _transactions(found: Any, own: int | None) -> str:
     return f"{high}:{still[0] if still else (1 << 63) - 1}:{','.join(map(str, still))}:{','.join(map(str, ended))}"
 
 
-def _compactions(known: Any, own: int | None) -> ValidTransactions:
+def _compactions(state: Any, own: int | None) -> ValidTransactions:
     """Return the transactions whose compactions count: those that were committed when our own began."""
-    high = int(known.txn_high_water_mark)
-    return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, known.open_txns)))
+    high = int(state.txn_high_water_mark)
+    return ValidTransactions(high if own is None else min(own, high), frozenset(map(int, state.open_txns)))
 
 
 def _write_ids(found: Any) -> ValidWriteIds:

@@ -514,7 +514,7 @@ def test_what_a_metastore_cannot_say_of_a_table_is_refused(change: dict[str, Any
     assert caught.value.hint
 
 
-def test_a_server_that_is_no_metastore_is_told_by_its_address() -> None:
+def test_a_server_that_is_no_metastore_is_named_by_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
