@@ -172,7 +172,7 @@ class JdbcPageSource(ConnectorPageSource):
             f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
             f"which is no {declared.type if declared is not None else 'usable value'}{address}"
         )
-        hint = "Correct the value, or declare the column otherwise. Statements that do not name the column work."
+        hint = "Correct the value, or declare the column otherwise."
         return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
 
     def _refuse(
