@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
 from rowmerge_nb import spi
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.errors import ConnectorError
@@ -11,6 +14,14 @@ from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 from rowmerge_nb.testing.examples import price_store
 from tests.contract.exchangeable_store import Store
+
+
+class WithoutSpark:
+    """Leaves out the checks on Spark, which take seconds each: some of the contracts below run them."""
+
+    @pytest.fixture
+    def spark(self):
+        pytest.skip("other contracts of this file run on Spark")
 
 
 class InMemory(ConnectorContract):
@@ -23,7 +34,7 @@ class InMemory(ConnectorContract):
         return MemoryConnector()
 
 
-class TestQuotedNames(InMemory):
+class TestQuotedNames(WithoutSpark, InMemory):
     table = 'default.an "odd" table'
     columns = {
         "Order by": "bigint",
@@ -41,16 +52,16 @@ class TestOneColumn(InMemory):
     paradigms = ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")
 
 
-class TestFortyColumns(InMemory):
+class TestFortyColumns(WithoutSpark, InMemory):
     columns = {f"c{n}": ("integer", "tinyint", "boolean", "decimal(3,2)", "char(1)")[n % 5] for n in range(40)}
 
 
-class TestNoNullableColumn(InMemory):
+class TestNoNullableColumn(WithoutSpark, InMemory):
     nullable = ()
     layouts = {"plain": {}, "bucketed": {"bucketed_by": ("id",), "bucket_count": 4}}
 
 
-class TestOnlyPartitionColumns(InMemory):
+class TestOnlyPartitionColumns(WithoutSpark, InMemory):
     columns = {"id": "bigint", "Region": "varchar", "day": "date"}
     layouts = {"partitioned": {"partitioned_by": ("id", "Region", "day")}}
 
@@ -60,12 +71,12 @@ class TestUnusualKeys(InMemory):
     layouts = {"bucketed": {"bucketed_by": ("key",), "bucket_count": 4}}
 
 
-class TestKeysThatAreRows(InMemory):
+class TestKeysThatAreRows(WithoutSpark, InMemory):
     columns = {"key": "row(a bigint, b varchar)", "elements": "array(decimal(5,2))", "entries": "map(varchar, double)"}
 
 
 class RefusesRows(Store):
-    """Stores neither rows nor fractions of half."""
+    """Stores no rows."""
 
     def get_metadata(self, transaction_handle):
         metadata = super().get_metadata(transaction_handle)
@@ -80,7 +91,7 @@ class RefusesRows(Store):
         return metadata
 
 
-class TestATypeThatCreateTableRefusesIsSkipped(InMemory):
+class TestATypeThatCreateTableRefusesIsSkipped(WithoutSpark, InMemory):
     types = ("bigint", "row(a integer, b varchar)")
 
     def make_connector(self, folder):
@@ -104,13 +115,11 @@ class Prices(price_store.Metadata):
 
 class Reader(price_store.Reader):
     def get_splits(self, transaction, session, table, constraint):
-        return [dict(STORES[0].rows)]
+        return [(STORES[0].kinds, dict(STORES[0].rows))]
 
     def create_page_source(self, transaction, session, split, table, columns):
-        import pyarrow as pa
-
-        (key, of, _), (price, to, _) = STORES[0].kinds
-        values = {key: pa.array(split.keys(), of.arrow), price: pa.array(split.values(), to.arrow)}
+        ((key, of, _), (price, to, _)), rows = split
+        values = {key: pa.array(rows.keys(), of.arrow), price: pa.array(rows.values(), to.arrow)}
         return spi.PagesSource([pa.RecordBatch.from_arrays([values[c.name] for c in columns], names=[c.name for c in columns])])
 
 
@@ -126,9 +135,10 @@ class PriceStore(price_store.PriceStore):
 STORES: list[PriceStore] = []
 
 
-class OfPrices(ConnectorContract):
+class OfPrices(WithoutSpark, ConnectorContract):
     table = "default.prices"
     keyed, creates_tables, inserts = True, False, False
+    types = ()
     required = False
 
     def make_connector(self, folder):
