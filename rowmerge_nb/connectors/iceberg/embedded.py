@@ -36,7 +36,7 @@ class EmbeddedCatalog(SqlCatalog):
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
         """Commit updates to a table; errors as pyiceberg has them."""
-        self._written.path = None
+        self.begin_commit()
         try:
             return super().commit_table(table, requirements, updates)
         except CommitFailedException:
@@ -49,6 +49,10 @@ class EmbeddedCatalog(SqlCatalog):
         """The metadata file that this thread's last commit has written; None if it has written none."""
         path: str | None = getattr(self._written, "path", None)
         return path
+
+    def begin_commit(self) -> None:
+        """Forget the metadata file of this thread's last commit: another one begins."""
+        self._written.path = None
 
     def discard(self, io: FileIO) -> None:
         """Remove the metadata file of this thread's last commit, which has not gone through."""
