@@ -366,12 +366,13 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
     """Give those folders of a warehouse that were a table's before it was made, and that nobody makes any more.
 
     Args:
-        folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone.
-        running: how names of files begin that are being written now.
-        age: how old a folder must be in which no statement has noted itself.
+        folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone, unless that file is
+            the first one, of a statement that has left its note here.
+        running: the prefixes of statements that run in this connector.
+        age: how old a folder must be in which no statement has left a note.
     """
     for folder in sorted(folders):
-        if not _FOLDER.fullmatch(folder.name) or any(folder.glob("metadata/*.metadata.json")):
+        if not _FOLDER.fullmatch(folder.name):
             continue
         found, statement, process, since = orphaned_path(folder), "", "", timedelta()
         now = datetime.now(UTC)
@@ -379,11 +380,19 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
             for note in folder.glob(f"data/*{SUFFIX}"):
                 statement, process = note.name.removesuffix(SUFFIX), note.read_text(errors="replace")
                 since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
-        if statement in running or (process and _may_run(process, since, age)):
+        if statement in running or (process and _may_run(process, since, age)) or not _is_unmade(folder, statement):
             continue
         old = found.modified is not None and now.timestamp() - found.modified > age.total_seconds()
         if process or old:
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
+
+
+def _is_unmade(folder: Path, statement: str) -> bool:
+    """Return whether no table can have been in a folder: at most the first metadata file, and lists of one statement, are there."""
+    files = [file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")]
+    metadata = [file.name for file in folder.glob("metadata/*.metadata.json")]
+    own = bool(statement) and all(_SNAPSHOT.sub("", name, count=1).startswith(f"{statement}-") for name in files)
+    return not metadata or (own and len(metadata) == 1 and metadata[0].startswith("00000-"))
 
 
 def _since(file: File, now: datetime) -> timedelta:

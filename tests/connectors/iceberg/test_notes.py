@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -291,3 +292,37 @@ def test_a_change_whose_answer_was_lost_counts_although_another_one_has_followed
     statement.commit()
     assert table(store).properties["comment"] == "theirs"
     assert all(Path(entry.metadata_file.removeprefix("file://")).exists() for entry in table(store).metadata.metadata_log)
+
+
+def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy.orm import Session
+
+    statement = Statement(store)
+    creating(statement, 1, 2)
+    before = set(tmp_path.glob("default/*"))
+
+    class Killed(BaseException):
+        """The end of the process."""
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Session, "commit", killed)
+        with pytest.raises(Killed):
+            statement.commit()
+    [note] = tmp_path.rglob("*-writer")
+    assert len(list(note.parent.parent.glob("metadata/*.metadata.json"))) == 1
+    with closing(IcebergConnector(tmp_path)) as other:
+        assert other.orphans() == [], "the process lives"
+        note.write_text(re.sub(r"\d+$", "1", note.read_text()))
+        [orphan] = other.remove_orphans()
+        assert orphan.name == str(note.parent.parent)
+        # The same folder of a table that was taken out of the catalog is left alone.
+        creating(again := Statement(other), 3)
+        again.commit()
+        other.catalog.drop_table(("default", "new"))
+        assert other.orphans(timedelta()) == []
+    assert len(set(tmp_path.glob("default/*")) - before) == 1
