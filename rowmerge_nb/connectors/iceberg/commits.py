@@ -719,7 +719,7 @@ def _commit(
     writer.require_notes(handle)
     embedded = _embedded(transaction._table)  # noqa: SLF001
     if embedded is not None:
-        embedded.begin_commit()
+        embedded.begin_commit(writer.prefix)
     writer.ask()
     try:
         transaction.commit_transaction()

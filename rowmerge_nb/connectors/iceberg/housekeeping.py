@@ -10,13 +10,14 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
-from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
@@ -54,6 +55,8 @@ _SNAPSHOT: Final = re.compile(r"snap-\d+-\d+-")
 _COMMITTING: Final = timedelta(minutes=1)
 """A note or a metadata file is written at once; one that is not whole after so long has lost its writer."""
 _DAY: Final = timedelta(days=1)
+_ATTEMPTS: Final = 10
+"""The metadata files of so many attempts of a statement to commit are recognized by their names."""
 
 
 def remove_folder(path: Path) -> None:
@@ -343,10 +346,19 @@ class Search:
             elif since > age:
                 yield self._orphan(file, by or "")
 
+    @cached_property
+    def _metadata_files(self) -> Mapping[str, str]:
+        """The prefixes of the statements that are known, by the ids in the names of their metadata files."""
+        prefixes = {*self.listing.notes, *self.ended, *self.running}
+        return {str(metadata_id(prefix, attempt)): prefix for prefix in prefixes for attempt in range(_ATTEMPTS)}
+
     def _writer_of(self, file: File) -> str | None:
         """Return a name that begins with the prefix of a file's statement, ``""`` if that is not known, None for half a metadata file."""
         if not file.name.endswith(".metadata.json"):
             return _SNAPSHOT.sub("", file.name, count=1)
+        prefix = self._metadata_files.get("-".join(file.name.split(".")[0].split("-")[1:]))
+        if prefix is not None:
+            return f"{prefix}-"
         # What is older than a day nobody commits any more.
         if _since(file, self.listing.at) >= _DAY:
             return ""

@@ -329,3 +329,28 @@ def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(
         other.catalog.drop_table(("default", "new"))
         assert other.orphans(timedelta()) == []
     assert len(set(tmp_path.glob("default/*")) - before) == 1
+
+
+@pytest.mark.parametrize("kind", ["comment", "rollback_to_snapshot", "truncate"])
+def test_the_metadata_file_of_a_commit_that_was_killed_goes_at_once(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    from sqlalchemy.orm import Session
+
+    before = {path for path in tmp_path.rglob("*.*") if path.is_file()}
+    statement = Statement(store)
+    STATEMENTS[kind](statement)
+
+    def killed(*_: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Session, "commit", killed)
+        with pytest.raises(SystemExit):
+            statement.commit()
+    [note] = tmp_path.rglob("*-writer")
+    note.write_text(re.sub(r"\d+$", "1", note.read_text()))
+    with closing(IcebergConnector(tmp_path)) as other:
+        other.remove_orphans()
+    assert {path for path in tmp_path.rglob("*.*") if path.is_file()} == before
+    assert contents(store) == by_pyiceberg(store)
