@@ -366,7 +366,8 @@ class Tables:
         return (schema, found[0]) if found else None
 
     def _namespaces(self) -> dict[str, str]:
-        return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
+        with self._asking("catalog"):
+            return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
 
     def schemas(self) -> list[str]:
         """Give the names of all schemas, sorted; namespaces within namespaces are none."""

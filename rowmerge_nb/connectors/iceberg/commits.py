@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.typedef import TableVersion
 
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
@@ -733,6 +734,9 @@ def _commit(
     if not writes_metadata(transaction._table.catalog):  # noqa: SLF001
         writer.note(handle)
     writer.require_notes(handle)
+    embedded = _embedded(transaction._table)  # noqa: SLF001
+    if embedded is not None:
+        embedded.begin_commit(writer.prefix)
     writer.ask()
     try:
         transaction.commit_transaction()
@@ -757,7 +761,8 @@ def _commit(
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
-        _discard_metadata(transaction._table)  # noqa: SLF001
+        if embedded is not None:
+            embedded.discard(transaction._table.io)  # noqa: SLF001
         if isinstance(error, OSError) and error.errno:
             raise _refused(error, handle) from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
@@ -768,12 +773,11 @@ def _commit(
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
 
 
-def _discard_metadata(table: Table) -> None:
-    """Remove the metadata file of a commit that has not gone through; other catalogs have written it themselves."""
+def _embedded(table: Table) -> EmbeddedCatalog | None:
+    """Return the catalog of a table, if it is one that says which metadata file it has written last."""
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 
-    if isinstance(table.catalog, EmbeddedCatalog):
-        table.catalog.discard(table.io)
+    return table.catalog if isinstance(table.catalog, EmbeddedCatalog) else None
 
 
 def _has_landed(
@@ -802,11 +806,6 @@ def _has_landed(
         conflict(handle.name, "it was dropped, and another one has its name")
     # Another commit may have come on top of this one, and changed the same things.
     files = {latest.metadata_location, *(entry.metadata_file for entry in now.metadata_log)}
-    return landed(now) or _written_metadata(table) in files or (False if settled else None)
-
-
-def _written_metadata(table: Table) -> str | None:
-    """Return the metadata file of this thread's last commit, None for catalogs that do not say."""
-    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-
-    return table.catalog.written if isinstance(table.catalog, EmbeddedCatalog) else None
+    embedded = _embedded(table)
+    is_there = embedded is not None and embedded.written in files
+    return landed(now) or is_there or (False if settled else None)

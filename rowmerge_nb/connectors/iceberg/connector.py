@@ -57,8 +57,8 @@ _REMEMBERED: Final = 1_000
 """Of so many ended statements the files are known by name; what older ones have left is told by its age."""
 
 
-_LATE_SECONDS: Final = 60.0
-"""For so long tasks of a statement that was rolled back may still write."""
+_LATE_SECONDS: Final = 5.0
+"""After so long the tasks of a statement that was rolled back have ended."""
 
 
 class IcebergConnector(Connector):
@@ -133,7 +133,8 @@ class IcebergConnector(Connector):
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""
-        self._sweep()
+        if self._late:
+            self._sweep(_LATE_SECONDS)
         with self._lock:
             handle = IcebergTransactionHandle(next(self._numbers))
             self._transactions[handle.number] = IcebergTransaction()
@@ -183,12 +184,17 @@ class IcebergConnector(Connector):
             if loaded is not None and loaded.folder is not None:
                 remove_folder(loaded.folder)
 
-    def _sweep(self) -> None:
-        """Remove what tasks have written after their statement was rolled back: Spark does not wait until they have ended."""
+    def _sweep(self, age: float) -> None:
+        """Remove what tasks have written after their statement was rolled back: Spark does not wait until they have ended.
+
+        Args:
+            age: for so many seconds tasks may go on; a statement that was rolled back later is left for the next time.
+        """
+        now = time.monotonic()
         with self._lock:
-            late = list(self._late)
-            self._late = [(since, one) for since, one in late if time.monotonic() - since < _LATE_SECONDS]
-        for _, transaction in late:
+            ready = [transaction for since, transaction in self._late if now - since >= age]
+            self._late = [(since, transaction) for since, transaction in self._late if now - since < age]
+        for transaction in ready:
             # What cannot be removed now is listed among the orphans.
             with suppress(Exception):
                 self._remove_written(transaction)
@@ -235,7 +241,7 @@ class IcebergConnector(Connector):
 
     def close(self) -> None:
         """Close the catalog."""
-        self._sweep()
+        self._sweep(0)
         self.catalog.close()
 
     def splits(

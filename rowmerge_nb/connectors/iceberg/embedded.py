@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from rowmerge_nb.connectors.iceberg.notes import metadata_id
 from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 from rowmerge_nb.connectors.iceberg.trust import GuardedCatalog
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
-    from pyiceberg.table import CommitTableResponse, Table
+    from pyiceberg.table import CommitTableResponse, StagedTable, Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
 __all__ = ["EmbeddedCatalog"]
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
@@ -56,6 +61,14 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         path: str | None = getattr(self._written, "path", None)
         return path
 
+    def begin_commit(self, prefix: str) -> None:
+        """Forget the metadata file of this thread's last commit: that of another statement begins.
+
+        Args:
+            prefix: the prefix of the statement, from which the names of its metadata files are made.
+        """
+        self._written.path, self._written.prefix, self._written.attempt = None, prefix, itertools.count()
+
     def discard(self, io: FileIO) -> None:
         """Remove the metadata file of this thread's last commit, which has not gone through."""
         if self.written is not None:
@@ -76,6 +89,15 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         if path is not None:
             require_readable(path)
         return super()._convert_orm_to_iceberg(orm_table)
+
+    def _update_and_stage_table(self, *arguments: Any, **options: Any) -> StagedTable:
+        staged = super()._update_and_stage_table(*arguments, **options)
+        prefix = getattr(self._written, "prefix", "")
+        if prefix:
+            folder, _, name = staged.metadata_location.rpartition("/")
+            made = metadata_id(prefix, next(self._written.attempt))
+            staged.metadata_location = f"{folder}/{_ID.sub(str(made), name, count=1)}"
+        return staged
 
     def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
         self._written.path = metadata_path

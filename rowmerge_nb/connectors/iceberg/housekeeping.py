@@ -10,13 +10,14 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
-from rowmerge_nb.connectors.iceberg.notes import SUFFIX
+from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
 from rowmerge_nb.connectors.iceberg.servers import require_reachable
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
@@ -55,6 +56,8 @@ _SNAPSHOT: Final = re.compile(r"snap-\d+-\d+-")
 _COMMITTING: Final = timedelta(minutes=1)
 """A note or a metadata file is written at once; one that is not whole after so long has lost its writer."""
 _DAY: Final = timedelta(days=1)
+_ATTEMPTS: Final = 10
+"""The metadata files of so many attempts of a statement to commit are recognized by their names."""
 
 
 def remove_folder(path: Path) -> None:
@@ -345,10 +348,19 @@ class Search:
             elif since > age:
                 yield self._orphan(file, by or "")
 
+    @cached_property
+    def _metadata_files(self) -> Mapping[str, str]:
+        """The prefixes of the statements that are known, by the ids in the names of their metadata files."""
+        prefixes = {*self.listing.notes, *self.ended, *self.running}
+        return {str(metadata_id(prefix, attempt)): prefix for prefix in prefixes for attempt in range(_ATTEMPTS)}
+
     def _writer_of(self, file: File) -> str | None:
         """Return a name that begins with the prefix of a file's statement, ``""`` if that is not known, None for half a metadata file."""
         if not file.name.endswith(".metadata.json"):
             return _SNAPSHOT.sub("", file.name, count=1)
+        prefix = self._metadata_files.get("-".join(file.name.split(".")[0].split("-")[1:]))
+        if prefix is not None:
+            return f"{prefix}-"
         # What is older than a day nobody commits any more.
         if _since(file, self.listing.at) >= _DAY:
             return ""
@@ -368,12 +380,13 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
     """Give those folders of a warehouse that were a table's before it was made, and that nobody makes any more.
 
     Args:
-        folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone.
-        running: how names of files begin that are being written now.
-        age: how old a folder must be in which no statement has noted itself.
+        folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone, unless that file is
+            the first one, of a statement that has left its note here.
+        running: the prefixes of statements that run in this connector.
+        age: how old a folder must be in which no statement has left a note.
     """
     for folder in sorted(folders):
-        if not _FOLDER.fullmatch(folder.name) or any(folder.glob("metadata/*.metadata.json")):
+        if not _FOLDER.fullmatch(folder.name):
             continue
         found, statement, process, since = orphaned_path(folder), "", "", timedelta()
         now = datetime.now(UTC)
@@ -381,11 +394,19 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
             for note in folder.glob(f"data/*{SUFFIX}"):
                 statement, process = note.name.removesuffix(SUFFIX), note.read_text(errors="replace")
                 since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
-        if statement in running or (process and _may_run(process, since, age)):
+        if statement in running or (process and _may_run(process, since, age)) or not _is_unmade(folder, statement):
             continue
         old = found.modified is not None and now.timestamp() - found.modified > age.total_seconds()
         if process or old:
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
+
+
+def _is_unmade(folder: Path, statement: str) -> bool:
+    """Return whether no table can have been in a folder: at most the first metadata file, and lists of one statement, are there."""
+    files = [file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")]
+    metadata = [file.name for file in folder.glob("metadata/*.metadata.json")]
+    own = bool(statement) and all(_SNAPSHOT.sub("", name, count=1).startswith(f"{statement}-") for name in files)
+    return not metadata or (own and len(metadata) == 1 and metadata[0].startswith("00000-"))
 
 
 def _since(file: File, now: datetime) -> timedelta:

@@ -45,7 +45,7 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -262,7 +262,16 @@ class IcebergMetadata(ConnectorMetadata):
         if not base or kind not in METADATA_TABLES:
             return None
         handle = self.get_table_handle(session, SchemaTableName(name.schema, base))
-        return None if handle is None else metadata_table(self._transaction.loaded(handle).table, kind)
+        if handle is None:
+            return None
+        try:
+            return metadata_table(self._transaction.loaded(handle).table, kind)
+        except RowMergeError:
+            raise
+        except Exception as error:
+            msg = f"The metadata of Iceberg table '{handle.name}' cannot be read: {type(error).__name__}: {error_text(error)}"
+            hint = "Run the statement again if snapshots were expiring; else restore that file, or roll the table back."
+            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
         """Give the snapshot; None for a table that has none yet."""

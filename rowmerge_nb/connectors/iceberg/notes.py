@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
-__all__ = ["SUFFIX", "Presence", "Writer", "renew"]
+__all__ = ["SUFFIX", "Presence", "Writer", "metadata_id", "renew"]
 
 SUFFIX: Final = "-writer"
 """How the name of a note ends."""
 _RENEWAL: Final = 600.0
 """Seconds between two renewals of a note."""
+_METADATA_FILES: Final = uuid.UUID("6f1d2a0e-5f43-4a53-9f0b-0f6a3c1d9b27")
 _LOOK_AGAIN: Final = 1.0
 """A task asks an object store for its statement's note at most once in so many seconds."""
 
@@ -38,6 +39,11 @@ _LOOK_AGAIN: Final = 1.0
 def _note_location(table: IcebergTableHandle, prefix: str) -> str:
     """Return where the note of a statement is: in the table's own folder, wherever its data files go."""
     return f"{table.location}/data/{prefix}{SUFFIX}"
+
+
+def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
+    """Return the id in the name of the metadata file that a statement writes in an attempt to commit: the file shows whose it is."""
+    return uuid.uuid5(_METADATA_FILES, f"{prefix}/{attempt}")
 
 
 def _locations(table: IcebergTableHandle, prefix: str, *, data: bool) -> list[str]:

@@ -17,10 +17,13 @@ from pyiceberg.io import pyarrow as io
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg import notes
+from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES
+from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.spi import SchemaTableName
 from rowmerge_nb.spi.alterations import SetProperties
 from tests.connectors.iceberg.kit import COLUMNS, Statement, contents, insert, make_table, rows, table
-from tests.connectors.iceberg.test_notes import STATEMENTS
+from tests.connectors.iceberg.test_notes import STATEMENTS, executing
 
 pytestmark = pytest.mark.filterwarnings("ignore:No preferred file implementation")
 
@@ -209,3 +212,47 @@ def test_a_snapshot_that_expires_before_it_is_restored_is_a_conflict(store: Iceb
     with pytest.raises(ConnectorError, match="TRANSACTION_CONFLICT"):
         statement.commit()
     statement.rollback()
+
+
+@pytest.mark.parametrize("damage", ["gone", "half"])
+@pytest.mark.parametrize("pattern", ["snap-*.avro", "*-m0.avro"])
+def test_manifests_that_cannot_be_read_make_no_internal_error(
+    store: IcebergConnector, tmp_path: Path, pattern: str, damage: str
+) -> None:
+    for path in tmp_path.rglob(pattern):
+        if damage == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:40])
+    for kind in METADATA_TABLES:
+        name = SchemaTableName("default", f"t${kind}")
+        statement = Statement(store)
+        attempt(lambda statement=statement, name=name: statement.metadata.get_system_table(statement.session, name))  # type: ignore[misc]
+    for kind in ("optimize_manifests", "restore", "comment", "truncate"):
+        attempt(lambda kind=kind: run(store, kind))  # type: ignore[misc]
+    attempt(lambda: insert(store, rows(4)))
+    attempt(lambda: store.orphans(timedelta()))
+    attempt(lambda: expire(store))
+
+
+def expire(store: IcebergConnector) -> None:
+    statement = Statement(store)
+    try:
+        executing(statement, "EXPIRE_SNAPSHOTS", retention_threshold=Retention(30, "d"))
+        statement.commit()
+    finally:
+        statement.rollback()
+
+
+@pytest.mark.parametrize("method", ["list_namespaces", "load_table", "list_tables", "create_table_transaction"])
+def test_a_catalog_that_does_not_answer_makes_no_internal_error(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def silent(*_: Any, **__: Any) -> None:
+        msg = "no answer"
+        raise ConnectionError(msg)
+
+    monkeypatch.setattr(store.catalog, method, silent)
+    for kind in STATEMENTS:
+        attempt(lambda kind=kind: run(store, kind))  # type: ignore[misc]
+    attempt(store.orphans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg import notes
+from rowmerge_nb.connectors.iceberg import connector, notes
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.shared import orphans
 from rowmerge_nb.errors import ConnectorError
@@ -227,7 +228,7 @@ def test_a_failed_commit_leaves_no_note(store: IcebergConnector, tmp_path: Path)
 
 @pytest.mark.parametrize("when", ["next statement", "close"])
 def test_what_a_task_writes_after_the_rollback_goes_with_the_next_statement(
-    store: IcebergConnector, tmp_path: Path, when: str
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     statement = deleting(store, 1, insert=9)
@@ -239,6 +240,9 @@ def test_what_a_task_writes_after_the_rollback_goes_with_the_next_statement(
     if when == "close":
         store.close()
     else:
+        store.rollback(store.begin_transaction())
+        assert data.exists(), "its worker may write still"
+        monkeypatch.setattr(connector, "_LATE_SECONDS", 0)
         store.rollback(store.begin_transaction())
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -291,3 +295,62 @@ def test_a_change_whose_answer_was_lost_counts_although_another_one_has_followed
     statement.commit()
     assert table(store).properties["comment"] == "theirs"
     assert all(Path(entry.metadata_file.removeprefix("file://")).exists() for entry in table(store).metadata.metadata_log)
+
+
+def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy.orm import Session
+
+    statement = Statement(store)
+    creating(statement, 1, 2)
+    before = set(tmp_path.glob("default/*"))
+
+    class Killed(BaseException):
+        """The end of the process."""
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Session, "commit", killed)
+        with pytest.raises(Killed):
+            statement.commit()
+    [note] = tmp_path.rglob("*-writer")
+    assert len(list(note.parent.parent.glob("metadata/*.metadata.json"))) == 1
+    with closing(IcebergConnector(tmp_path)) as other:
+        assert other.orphans() == [], "the process lives"
+        note.write_text(re.sub(r"\d+$", "1", note.read_text()))
+        [orphan] = other.remove_orphans()
+        assert orphan.name == str(note.parent.parent)
+        # The same folder of a table that was taken out of the catalog is left alone.
+        creating(again := Statement(other), 3)
+        again.commit()
+        other.catalog.drop_table(("default", "new"))
+        assert other.orphans(timedelta()) == []
+    assert len(set(tmp_path.glob("default/*")) - before) == 1
+
+
+@pytest.mark.parametrize("kind", ["comment", "rollback_to_snapshot", "truncate"])
+def test_the_metadata_file_of_a_commit_that_was_killed_goes_at_once(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    from sqlalchemy.orm import Session
+
+    before = {path for path in tmp_path.rglob("*.*") if path.is_file()}
+    statement = Statement(store)
+    STATEMENTS[kind](statement)
+
+    def killed(*_: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Session, "commit", killed)
+        with pytest.raises(SystemExit):
+            statement.commit()
+    [note] = tmp_path.rglob("*-writer")
+    note.write_text(re.sub(r"\d+$", "1", note.read_text()))
+    with closing(IcebergConnector(tmp_path)) as other:
+        other.remove_orphans()
+    assert {path for path in tmp_path.rglob("*.*") if path.is_file()} == before
+    assert contents(store) == by_pyiceberg(store)
