@@ -125,9 +125,15 @@ def test_settings_are_not_given_back_to_a_session_whose_java_has_session_after()
 
 
 def test_a_failure_that_has_nothing_to_do_with_spark_stays_what_it_is() -> None:
-    error = RowMergeError("It is wrong")
-    LazySession().note_failure(error)
-    assert error.message == "It is wrong"
+    lost = LazySession(session_after("import os; os.kill(os.getpid(), 9)"))
+    for error in (
+        RowMergeError("It is wrong"),
+        ExecutionError("It is wrong", code="DIVISION_BY_ZERO"),
+        ExecutionError("It is wrong"),
+    ):
+        error.__cause__ = ValueError("wrong") if error.code == "DIVISION_BY_ZERO" else None
+        lost.note_failure(error)
+        assert error.message == "It is wrong"
 
 
 CHILD = """
