@@ -127,6 +127,7 @@ _USUAL_STEPS: Final = {
 """What is usually to be done, by error code, where nobody has said something better."""
 
 _JAVA_GONE: Final = "Spark's Java process has ended: it crashed, was killed, or ran out of memory"
+_NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
 _SHORT_OF_MEMORY: Final = re.compile(
     r"\[UNABLE_TO_ACQUIRE_MEMORY\] (.+?)\.? SQLSTATE|java\.lang\.OutOfMemoryError(?:: (.+))?|SparkOutOfMemoryError"
 )
@@ -162,9 +163,15 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
 
 def java_gone(error: BaseException, step: str) -> ExecutionError | None:
     """Give the error of a Spark whose Java process has ended; None if that is not what was raised."""
-    lost = type(error).__name__ == "Py4JNetworkError" or (
-        isinstance(error, ConnectionError)
-        and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
+    name = type(error).__name__
+    # An answer without a word of Java's is what a connection gives that has ended in the middle of a call.
+    lost = (
+        name == "Py4JNetworkError"
+        or (name == "Py4JError" and _NO_ANSWER.fullmatch(str(error)) is not None)
+        or (
+            isinstance(error, ConnectionError)
+            and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
+        )
     )
     if lost:
         # `LazySession.note_failure` adds how it has ended.

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rowmerge_nb.errors import RowMergeError, SetupError
+from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,8 @@ class LazySession:
     def note_failure(self, error: RowMergeError) -> None:
         """Look whether the Spark of a failed statement can be used no more, and say in its error why, and what to do."""
         session = self._session_there()
-        if session is None or not isinstance(error.__cause__, Exception):
+        # Another code says what is wrong with the statement, whatever has happened to Spark.
+        if session is None or not isinstance(error.__cause__, Exception) or error.code != ExecutionError.default_code:
             return
         from rowmerge_nb.engine.spark.loss import AFTERWARDS, note_failure
 

@@ -476,6 +476,12 @@ class StatementRunner:
         except RowMergeError as error:
             self.session.note_failure(error)
             raise
+        except Exception as error:
+            # Settings of a user's session are set before the statement's run, which translates what Spark raises.
+            if (gone := java_gone(error, "run")) is None:
+                raise
+            self.session.note_failure(gone)
+            raise gone from error
         finally:
             self.running.pop(tag, None)
             if run is not None:

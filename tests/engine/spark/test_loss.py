@@ -113,6 +113,20 @@ def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> No
     assert caught.value.changed is False
 
 
+def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = type("Py4JError", (Exception,), {})("An error occurred while calling o267.get")
+    session = session_after("import os; os.kill(os.getpid(), 9)")
+
+    def refuse(*_: object) -> None:
+        raise lost
+
+    session.conf = SimpleNamespace(get=refuse)
+    monkeypatch.setattr(LazySession, "renew", lambda _: None)
+    with pytest.raises(ExecutionError, match="can be used no more: its Java process was killed") as caught:
+        Engine(spark=session).run("SHOW TABLES")
+    assert caught.value.changed is False
+
+
 def test_settings_are_not_given_back_to_a_session_whose_java_has_session_after() -> None:
     session = session_after("import os; os.kill(os.getpid(), 9)")
 
@@ -125,9 +139,15 @@ def test_settings_are_not_given_back_to_a_session_whose_java_has_session_after()
 
 
 def test_a_failure_that_has_nothing_to_do_with_spark_stays_what_it_is() -> None:
-    error = RowMergeError("It is wrong")
-    LazySession().note_failure(error)
-    assert error.message == "It is wrong"
+    lost = LazySession(session_after("import os; os.kill(os.getpid(), 9)"))
+    for error in (
+        RowMergeError("It is wrong"),
+        ExecutionError("It is wrong", code="DIVISION_BY_ZERO"),
+        ExecutionError("It is wrong"),
+    ):
+        error.__cause__ = ValueError("wrong") if error.code == "DIVISION_BY_ZERO" else None
+        lost.note_failure(error)
+        assert error.message == "It is wrong"
 
 
 CHILD = """
