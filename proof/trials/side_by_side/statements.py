@@ -78,7 +78,7 @@ class Writer:
         """Draw the next statement."""
         while True:
             (name,) = self.random.choices(list(self._kinds), list(self._kinds.values()))
-            statement = getattr(self, f"_{name}")()
+            statement: Statement | None = getattr(self, f"_{name}")()
             if statement is not None:
                 return statement
 

@@ -9,7 +9,6 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,9 +117,10 @@ class SystemTrials:
         answered = child.has_answered(delay)
         if fault == "terminate":
             return self._terminated(child, points, report, answered=answered)
-        act: dict[str, Callable[[Child], None]] = {"stopped-java": self._stop_java, "temporary-folder": self._empty_folder}
-        if not answered:
-            act.get(fault, lambda _: None)(child)
+        if fault == "stopped-java" and not answered:
+            self._stop_java(child)
+        if fault == "temporary-folder":
+            self._empty_folder()
         if not child.has_answered(_PATIENCE):
             self._end()
             return [f"it did not answer within {_PATIENCE:.0f} s"]
@@ -169,7 +169,7 @@ class SystemTrials:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
-    def _empty_folder(self, _: Child) -> None:
+    def _empty_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(exist_ok=True)
 
