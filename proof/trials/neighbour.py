@@ -48,16 +48,16 @@ class Neighbour:
 
     def answers(self, seconds: float) -> list[dict[str, Any]]:
         """Return the answers that have come, after a wait of at most some seconds for all that are due."""
-        found: list[dict[str, Any]] = []
+        answers: list[dict[str, Any]] = []
         while self._pending and select.select([self._answers], [], [], seconds)[0]:
             piece = os.read(self._answers, 1 << 16)
             if not piece:
                 self._pending = 0
-                return [*found, {"error": "the neighbour died"}]
+                return [*answers, {"error": "the neighbour died"}]
             *lines, self._rest = (self._rest + piece).split(b"\n")
-            found += [json.loads(line) for line in lines]
+            answers += [json.loads(line) for line in lines]
             self._pending -= len(lines)
-        return found
+        return answers
 
     def close(self) -> None:
         """End the neighbour."""
@@ -72,11 +72,11 @@ def _obey(prepare: Callable[[], Answers], reading: int, writing: int) -> None:
     """Answer orders until they end, and end the process."""
     try:
         answers: Answers | None = None
-        with os.fdopen(reading, "r", encoding="utf-8") as orders, os.fdopen(writing, "w", encoding="utf-8") as told:
+        with os.fdopen(reading, "r", encoding="utf-8") as orders, os.fdopen(writing, "w", encoding="utf-8") as answer_file:
             for line in orders:
                 answers = answers or prepare()
-                told.write(json.dumps(answers(json.loads(line))) + "\n")
-                told.flush()
+                answer_file.write(json.dumps(answers(json.loads(line))) + "\n")
+                answer_file.flush()
     except BaseException:  # noqa: BLE001 - the other process sees the end
         traceback.print_exc()
     finally:

@@ -87,12 +87,12 @@ def _iceberg(where: str, table: str) -> Any:
     from pyiceberg.table import StaticTable
 
     with closing(sqlite3.connect(f"file:{where}/catalog.sqlite?mode=ro", uri=True, timeout=30)) as connection:
-        found = connection.execute(
+        entry = connection.execute(
             "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = 'default' AND table_name = ?", (table,)
         ).fetchone()
-    if found is None:
+    if entry is None:
         raise MissingTableError
-    return StaticTable.from_metadata(found[0])
+    return StaticTable.from_metadata(entry[0])
 
 
 # -- Hive -------------------------------------------------------------------------------------------------------------
@@ -108,10 +108,10 @@ def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows
         sqlite3.connect(f"file:{where}/metastore.sqlite?mode=ro", uri=True, timeout=30, isolation_level=None)
     ) as connection:
         connection.execute("BEGIN")
-        found = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
-        if found is None:
+        entry = connection.execute("SELECT id, location FROM tables WHERE name = ?", (table,)).fetchone()
+        if entry is None:
             raise MissingTableError
-        identity, location = found
+        identity, location = entry
         high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (identity,)).fetchone()
         states = dict(connection.execute("SELECT number, state FROM transactions"))
         query = "SELECT write_id, number FROM hidden_write_ids WHERE table_id = ?"
@@ -174,13 +174,13 @@ def _hive_partition(folder: Path, partition: str, ids: _WriteIds, states: dict[i
 
 def _directories(folder: Path, states: dict[int, str]) -> list[tuple[str, int, int, Path]]:
     """Return the directories whose compaction has been committed, as kind, lowest and highest write id, and path."""
-    found = []
+    directories = []
     for path in folder.iterdir():
         name = _DIRECTORY.fullmatch(path.name)
         # A transaction that ended without a trace was committed.
         if name is not None and (name[5] is None or states.get(int(name[5]), "committed") == "committed"):
-            found.append((name[1], int(name[2]), int(name[3] or name[2]), path))
-    return found
+            directories.append((name[1], int(name[2]), int(name[3] or name[2]), path))
+    return directories
 
 
 def _chosen(directories: list[tuple[str, int, int, Path]], base: int, ids: _WriteIds) -> list[Path]:

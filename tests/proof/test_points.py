@@ -96,5 +96,5 @@ def test_what_another_process_does_at_a_point_leaves_the_operation_as_it_is(kind
 
 def test_of_a_file_that_is_written_piece_by_piece_the_first_and_the_last_piece_are_points() -> None:
     names = ["open", "write", "write", "write", "close"]
-    known = [Point(number, name, "/t/x", lasts=True) for number, name in enumerate(names, 1)]
-    assert [point.number for point in _distinct(known)] == [1, 2, 4, 5]
+    all_points = [Point(number, name, "/t/x", lasts=True) for number, name in enumerate(names, 1)]
+    assert [point.number for point in _distinct(all_points)] == [1, 2, 4, 5]

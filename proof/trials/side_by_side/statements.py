@@ -78,7 +78,7 @@ class Writer:
         """Draw the next statement."""
         while True:
             (name,) = self.random.choices(list(self._kinds), list(self._kinds.values()))
-            statement = getattr(self, f"_{name}")()
+            statement: Statement | None = getattr(self, f"_{name}")()
             if statement is not None:
                 return statement
 
@@ -132,10 +132,10 @@ class Writer:
 
     def _delete(self) -> Statement | None:
         table = self._table()
-        known = list(self.state.rows(table))
-        if not known:
+        own_rows = list(self.state.rows(table))
+        if not own_rows:
             return None
-        gone = self.random.sample(known, min(len(known), self.random.randint(1, 4)))
+        gone = self.random.sample(own_rows, min(len(own_rows), self.random.randint(1, 4)))
         text = f"DELETE FROM {table} WHERE id IN ({', '.join(map(str, gone))})"
         return Statement("DELETE", text, Effect(table, dict.fromkeys(gone)))
 
@@ -151,10 +151,10 @@ class Writer:
     def _news(self, table: str) -> tuple[dict[int, int | None], dict[int, int], pa.Table]:
         own: dict[int, int | None] = {}
         rows: list[tuple[int, int, int, int]] = []
-        known = self.state.rows(table)
-        for key in self.random.sample(list(known), min(len(known), 4)):
+        own_rows = self.state.rows(table)
+        for key in self.random.sample(list(own_rows), min(len(own_rows), 4)):
             gone = self.random.random() < 0.4
-            own[key] = None if gone else known[key] + 5
+            own[key] = None if gone else own_rows[key] + 5
             rows.append((key, self._number, 5, int(gone)))
         for _ in range(self.random.randint(0, 3)):
             key = self._new_key()

@@ -178,6 +178,9 @@ def _maintainer(store: str, where: str) -> Callable[[dict[str, Any]], dict[str, 
 
 
 def _note(journal: Journal, answer: dict[str, Any]) -> None:
+    if "error" in answer:
+        journal.violation(answer["error"])
+        return
     journal.beside(answer["kind"], answer["outcome"])
     if answer["problem"]:
         journal.violation(f"in the middle of the statement: {answer['kind']} ({answer['text']}): {answer['problem']}")
@@ -260,7 +263,7 @@ def _look(summary: Summary, store: str, where: str, tables: list[str], journals:
 def _last_look(summary: Summary, store: str, where: str, tables: list[str], journals: list[Path]) -> None:
     """Compare both readers with the ledger when all writers have ended, before and after leftovers are removed."""
     lines = [Journal.lines(path) for path in journals]
-    states = {number: states_between(told, told) for number, told in enumerate(lines)}
+    states = {number: states_between(journal, journal) for number, journal in enumerate(lines)}
 
     def look(moment: str) -> None:
         connector = open_store(store, where)

@@ -98,8 +98,8 @@ class OurWriter:
         try:
             metadata = self._connector.get_metadata(transaction)
             handle = metadata.get_table_handle(session, SchemaTableName(self._schema, table))
-            found = None if handle is None or not metadata.keeps_versions else metadata.get_table_version(session, handle)
-            return None if found is None else found.version
+            version = None if handle is None or not metadata.keeps_versions else metadata.get_table_version(session, handle)
+            return None if version is None else version.version
         finally:
             self._connector.rollback(transaction)
 

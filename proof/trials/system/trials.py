@@ -9,7 +9,6 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,15 +117,16 @@ class SystemTrials:
         answered = child.has_answered(delay)
         if fault == "terminate":
             return self._terminated(child, points, report, answered=answered)
-        act: dict[str, Callable[[Child], None]] = {"stopped-java": self._stop_java, "temporary-folder": self._empty_folder}
-        if not answered:
-            act.get(fault, lambda _: None)(child)
+        if fault == "stopped-java" and not answered:
+            self._stop_java(child)
+        if fault == "temporary-folder":
+            self._empty_folder()
         if not child.has_answered(_PATIENCE):
             self._end()
             return [f"it did not answer within {_PATIENCE:.0f} s"]
-        told = child.answer()
-        report.said[told["said"]] += 1
-        problems = self._judged(told, child.ask("look"), points, report)
+        answer = child.answer()
+        report.said[answer["said"]] += 1
+        problems = self._judged(answer, child.ask("look"), points, report)
         further = child.ask("further")
         if further["said"] != "done":
             problems.append(f"a further statement fails: {further['words']}")
@@ -137,14 +137,14 @@ class SystemTrials:
             child.ask("clock", seconds=0.0)
         return problems
 
-    def _judged(self, told: dict[str, Any], seen: Any, points: Trials, report: SystemReport) -> list[str]:
+    def _judged(self, answer: dict[str, Any], seen: Any, points: Trials, report: SystemReport) -> list[str]:
         state = points.state_of(seen)
         report.states[state or "neither"] += 1
         if state is None:
-            return [f"it said '{told['said']}' ({told['words']}), and the store holds {seen}"]
-        problems = points.truth_of(told["said"], state)
-        if told["code"] in {"raw", "GENERIC_INTERNAL_ERROR"}:
-            problems.append(f"it raised {told['words']}")
+            return [f"it said '{answer['said']}' ({answer['words']}), and the store holds {seen}"]
+        problems = points.truth_of(answer["said"], state)
+        if answer["code"] in {"raw", "GENERIC_INTERNAL_ERROR"}:
+            problems.append(f"it raised {answer['words']}")
         return problems
 
     def _terminated(self, child: Child, points: Trials, report: SystemReport, *, answered: bool) -> list[str]:
@@ -169,7 +169,7 @@ class SystemTrials:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
-    def _empty_folder(self, _: Child) -> None:
+    def _empty_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(exist_ok=True)
 
