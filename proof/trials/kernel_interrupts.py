@@ -115,7 +115,8 @@ class Kernel:
         if reply.status != "ok":
             msg = f"The kernel failed: {reply}"
             raise RuntimeError(msg)
-        return json.loads(reply.outputs[-1])
+        # A kernel may send a line and its end in two messages.
+        return json.loads("".join(reply.outputs))
 
     def close(self) -> None:
         """End it."""
