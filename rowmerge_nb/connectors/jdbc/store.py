@@ -251,7 +251,7 @@ class Store(ABC):
         """Put the defaults that stand in for NULL into the rows staged with an operation, where `inserted` does not; by default it does."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Write what is inserted for a staged value: the column's default where that stands in for NULL."""
+        """Return the SQL of what is inserted for a staged value: the column's default if it replaces NULL."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:

@@ -478,7 +478,7 @@ class StatementGuard:
             self.check()
             yield
         finally:
-            # One that was let in is reported, and is not raised once more at the end.
+            # An interrupt that was let in is reported, and is not raised again at the end.
             self._holding, self.came = held, False
 
     # -- signals --------------------------------------------------------------------------------------------------
