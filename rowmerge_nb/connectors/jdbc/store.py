@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Follower", "Reading", "Session", "Store", "literal", "unsupported"]
+__all__ = ["SHOWN", "Follower", "Reading", "Session", "Store", "literal", "unsupported"]
+
+SHOWN: Final = 200
+"""At most this many characters of a value are shown."""
 
 
 def literal(text: str) -> str:

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.store import SHOWN, Follower, Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import Type, row_of
@@ -28,8 +28,6 @@ __all__ = ["SqliteStore", "rowid_of"]
 
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
-SHOWN: Final = 200
-"""At most this many characters of a value are shown."""
 BUSY_MILLISECONDS: Final = 10_000
 
 _IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
