@@ -1,7 +1,7 @@
 """Connection strings of PostgreSQL's client library, and what every connection of this package adds to them.
 
 Names in SQL are looked up along the ``search_path`` of the session. With another user's schema on it, an operator or function of that schema can
-take the place of the server's own, and runs with the rights of whoever sends the SQL. So the path is set before the first query is sent, which is
+take the place of the server's own, and runs with the rights of the user who sends the SQL. So the path is set before the first query is sent, which is
 the driver's own.
 """
 

@@ -63,7 +63,7 @@ def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_th
     assert not own.is_intact
 
 
-def test_what_stands_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(shared: Path, tmp_path: Path) -> None:
+def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(shared: Path, tmp_path: Path) -> None:
     own, another = PrivateDirectory(), tmp_path / "another"
     another.mkdir()
     (another / "letter").write_text("mine")

@@ -115,7 +115,7 @@ MIXED = pd.DataFrame(
 )
 
 
-def test_a_column_that_is_refused_hurts_nobody_who_does_not_name_it(engine: Engine) -> None:
+def test_a_refused_column_fails_only_statements_that_name_it(engine: Engine) -> None:
     frames = {"f": MIXED}
     table = engine.run("SELECT id, key FROM f WHERE key <> UUID '00000000-0000-0000-0000-000000000001'", namespace=frames).table
     assert table is not None

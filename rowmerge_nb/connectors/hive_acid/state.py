@@ -177,7 +177,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
                     hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
             originals.append(Path(entry.path))
-    _require_known(folder, directories, valid)
+    _require_known(folder, directories, valid, has_originals=bool(originals))
     directories = list(filter(valid.is_visible, directories))
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)
     above = base.highest if base is not None else 0
@@ -193,10 +193,11 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
     )
 
 
-def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds) -> None:
+def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: ValidWriteIds, *, has_originals: bool) -> None:
     """Raise if a compaction is newer than all that the metastore knows, and what it replaced is gone.
 
-    A compaction that began after the reader did leaves the directories that it replaces. So the metastore is an older copy.
+    A compaction that began after the reader did leaves the directories that it replaces, and a base the files without row ids. So the
+    metastore is an older copy.
 
     Raises:
         ConnectorError: HIVE_BAD_DATA.
@@ -204,6 +205,8 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
     newest = valid.transactions.high_watermark if valid.transactions is not None else None
     for directory in directories:
         if newest is None or directory.visibility is None or directory.visibility <= newest:
+            continue
+        if directory.kind == "base" and has_originals:
             continue
         others = (d for d in directories if d.visibility != directory.visibility)
         if directory.lowest <= valid.high_watermark and not any(

@@ -319,7 +319,6 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record
         raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
     except FileNotFoundError:
         # Another statement has made the partition's folder, and has removed it when it was rolled back.
-        record.pop()
         directory.parent.mkdir(parents=True, exist_ok=True)
         place(whole, directory, record)
 

@@ -68,6 +68,7 @@ class Writer:
     notes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     asked: bool = False
     _renewal: threading.Timer | None = None
+    _is_stopped: bool = False
 
     def name(self, query_id: str) -> None:
         """Give the statement its prefix, if it has none yet."""
@@ -123,6 +124,7 @@ class Writer:
 
     def stop(self) -> None:
         """Renew the notes no more."""
+        self._is_stopped = True
         if self._renewal is not None:
             self._renewal.cancel()
 
@@ -137,7 +139,9 @@ class Writer:
                 renew(properties, location)
             except Exception:  # noqa: BLE001, S112 - the next renewal may succeed
                 continue
-        self._renew_later()
+        # A renewal that is running when the statement ends cannot be canceled.
+        if not self._is_stopped:
+            self._renew_later()
 
 
 class Presence:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.store import SHOWN, Reading, Session, Store, literal
 from rowmerge_nb.connectors.jdbc.updatable import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 __all__ = ["JdbcPageSource", "JdbcPageSourceProvider"]
-
-SHOWN: Final = 200
-"""At most this many characters of a value are shown."""
 
 
 @dataclass(frozen=True)

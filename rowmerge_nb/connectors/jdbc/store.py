@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Follower", "Reading", "Session", "Store", "literal", "unsupported"]
+__all__ = ["SHOWN", "Follower", "Reading", "Session", "Store", "literal", "unsupported"]
+
+SHOWN: Final = 200
+"""At most this many characters of a value are shown."""
 
 
 def literal(text: str) -> str:
@@ -251,7 +254,7 @@ class Store(ABC):
         """Put the defaults that stand in for NULL into the rows staged with an operation, where `inserted` does not; by default it does."""
 
     def inserted(self, column: Column, value: str) -> str:
-        """Write what is inserted for a staged value: the column's default where that stands in for NULL."""
+        """Return the SQL of what is inserted for a staged value: the column's default if it replaces NULL."""
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:

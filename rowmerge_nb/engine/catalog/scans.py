@@ -177,7 +177,7 @@ class Scans:
     def own_columns(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
     ) -> list[ColumnHandle]:
-        """Give the connector's own handles for data columns; ``carried`` are the names of those that no expression reads."""
+        """Return the connector's own handles for data columns; ``carried`` are the names of those that no expression reads."""
         if binding.handle is None:
             return list(columns)
         own = {h.name: h for h in self._transaction.metadata(binding.catalog).get_column_handles(self._session, binding.handle)}

@@ -38,7 +38,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Final, NoReturn, TypeVar
@@ -435,17 +435,22 @@ class StatementGuard:
         self._holding = True
 
     def next_statement(self) -> None:
-        """Let the next statement of a cell take the guard, which knows nothing of it yet."""
+        """Let the next statement of a cell take the guard, which knows nothing of it yet; a signal that has waited is raised now."""
+        self._restore(_ENDING)
         self.result, self._changed, self._free = None, _nothing_changed, True
         self._first, self._holding = None, False
 
     def end(self) -> None:
         """Restore the handlers of signals; a signal that has waited for the end is raised now."""
         self._holding = self._holding or self._outlasts
-        for number in list(self._before):
-            before = self._before.pop(number)
+        self._restore(tuple(self._before))
+
+    def _restore(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            before = self._before.pop(number, None)
             # A handler that was installed meanwhile stays.
-            if signal.getsignal(number) == self._handle and (number != signal.SIGINT or not self._outlasts):
+            is_ours = before is not None and signal.getsignal(number) == self._handle
+            if is_ours and (number != signal.SIGINT or not self._outlasts):
                 signal.signal(number, before)
         if self._ending:
             number = self._ending.pop()
@@ -478,7 +483,7 @@ class StatementGuard:
             self.check()
             yield
         finally:
-            # One that was let in is reported, and is not raised once more at the end.
+            # An interrupt that was let in is reported, and is not raised again at the end.
             self._holding, self.came = held, False
 
     # -- signals --------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ _WAIT_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 10.0
 _MEMORY_EVENTS: Final = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 _OUT_OF_MEMORY: Final = 3
-"""With what a Java ends that has run out of its own memory, where it is told to end then."""
+"""The exit code of a Java that has run out of its own memory, if an option has it end then."""
 _NO_FILE: Final = re.compile(r"(?:NoSuchFile|FileNotFound|FileSystem)Exception: [^\n]*rowmerge_nb-\w+/spark/")
 
 
@@ -160,7 +160,7 @@ def _process_of(context: Any) -> subprocess.Popen[bytes] | None:
 
 
 def _end_of(process: subprocess.Popen[bytes], kills: int) -> str:
-    """Say how a process has ended."""
+    """Return how a process has ended, as the end of a sentence."""
     code = process.returncode
     if code == _OUT_OF_MEMORY:
         return "ran out of its own memory"

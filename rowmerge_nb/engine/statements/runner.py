@@ -243,6 +243,7 @@ class StatementRunner:
     @contextmanager
     def _known(self, options: Options) -> Iterator[StatementTables]:
         """Give what looks up names, and computes constants, before a statement is read."""
+        self.session.renew()
         transaction = self.catalogs.transaction(options)
         try:
             with in_session_zone(self.catalogs.time_zone):

@@ -1,7 +1,7 @@
 """Matches the fields of rows by name, where columns are matched by name: ``UPDATE SET *`` and ``INSERT *``.
 
-A cast between rows goes by position, in Trino as here. A source whose row has the same fields in another order would exchange them without
-a word. So a star puts the fields into the order of the target first, at any depth of rows, arrays and maps.
+A cast between rows matches fields by position, in Trino as here. A source whose row has the same fields in another order would exchange them
+silently. So a star puts the fields into the order of the target first, at any depth of rows, arrays and maps.
 """
 
 from __future__ import annotations

@@ -121,6 +121,13 @@ def test_a_base_that_is_not_committed_is_no_base(tmp_path: Path) -> None:
     assert (state.base, [d.name for d in state.deltas]) == (None, ["delta_1_1"])
 
 
+def test_a_base_that_is_newer_than_the_reader_leaves_it_the_files_without_row_ids(tmp_path: Path) -> None:
+    (tmp_path / "000000_0").write_bytes(b"rows")
+    (tmp_path / "base_1_v7").mkdir()
+    state = acid_state(tmp_path, ValidWriteIds(1, transactions=ValidTransactions(6)))
+    assert (state.base, [path.name for path in state.originals]) == (None, ["000000_0"])
+
+
 def test_what_was_put_together_with_an_open_transaction_is_read_from_its_parts(tmp_path: Path) -> None:
     for name in ("delta_1_1", "delta_2_2", "delta_1_2"):
         (tmp_path / name).mkdir()

@@ -15,7 +15,7 @@ from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetTableComment
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge
-from tests.connectors.hive_acid.test_writes import A, B, drop
+from tests.connectors.hive_acid.test_writes import A, B, C, drop
 
 
 @pytest.mark.parametrize("ends", ["rollback", "commit"])
@@ -98,6 +98,29 @@ def test_a_directory_of_the_same_name_that_is_not_its_own_is_not_removed(tmp_pat
     assert caught.value.code == "HIVE_PATH_ALREADY_EXISTS"
     statement.rollback()
     assert (other / "bucket_00000").is_file()
+
+
+def test_a_directory_that_is_gone_before_it_is_moved_leaves_the_record_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path, partitioned_by=("p",))
+    statement = Statement(store)
+    statement.stage([inserted(A, C)])
+    calls: list[Path] = []
+
+    def losing(whole: Path, *arguments: Any) -> None:
+        calls.append(whole)
+        if len(calls) == 2:
+            shutil.rmtree(whole)
+        place(whole, *arguments)
+
+    place = writer._place
+    monkeypatch.setattr(writer, "_place", losing)
+    with pytest.raises(RowMergeError):
+        statement.finish()
+    statement.rollback()
+    assert len(calls) == 2
+    assert files(store) == set()
 
 
 @pytest.mark.parametrize("name", ["open_transaction", "allocate_write_id"])

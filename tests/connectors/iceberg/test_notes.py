@@ -354,3 +354,10 @@ def test_the_metadata_file_of_a_commit_that_was_killed_goes_at_once(
         other.remove_orphans()
     assert {path for path in tmp_path.rglob("*.*") if path.is_file()} == before
     assert contents(store) == by_pyiceberg(store)
+
+
+def test_a_renewal_that_outlives_its_statement_is_the_last() -> None:
+    writer = notes.Writer("q-1")
+    writer.stop()
+    writer._renew()
+    assert writer._renewal is None

@@ -106,7 +106,7 @@ def test_a_table_whose_field_has_got_a_second_id_can_be_read(store: IcebergConne
     assert {row["data_file"]["partition"]["p"] for row in described["all_entries"]} == {"x", None}
 
 
-def test_fields_of_one_name_are_told_apart_by_their_ids(store: IcebergConnector) -> None:
+def test_fields_of_one_name_are_distinguished_by_their_ids(store: IcebergConnector) -> None:
     replace(store, (("id", "bigint"), ("p", "integer")), partitioning=("p",))
     [row, _] = read_all(store)["partitions"]
     assert list(row["partition"]) == ["p_1000", "p"]

@@ -256,3 +256,26 @@ def test_an_interrupt_of_work_is_told_when_the_work_has_ended() -> None:
 def test_what_work_raises_is_raised_where_it_is_waited_for() -> None:
     with pytest.raises(ZeroDivisionError):
         run_cancellable(lambda: 1 // 0, lambda: None, threading.Event())
+
+
+def test_a_signal_that_ends_the_process_does_not_wait_for_the_next_statement_of_a_cell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    numbers: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: numbers.append(number))
+    guard = StatementGuard(free=True)
+
+    def cell() -> None:
+        guard.no_return(lambda: True)
+        signal.raise_signal(signal.SIGTERM)
+        assert not numbers
+        guard.next_statement()
+        assert numbers == [signal.SIGTERM], "it has waited for the end of the first statement"
+        signal.raise_signal(signal.SIGTERM)
+        assert len(numbers) == 2, "the second statement has changed nothing yet"
+
+    try:
+        guard.run(cell)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err.count("its change is there") == 1

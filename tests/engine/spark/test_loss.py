@@ -127,7 +127,7 @@ def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(mon
     assert caught.value.changed is False
 
 
-def test_settings_are_not_given_back_to_a_session_whose_java_has_session_after() -> None:
+def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None:
     session = session_after("import os; os.kill(os.getpid(), 9)")
 
     def refuse(*_: object) -> None:
@@ -201,3 +201,10 @@ def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed()
         "[{'one': 1}] 3",
     ], child.stderr
     assert "Traceback" not in child.stderr
+
+
+def test_what_is_computed_before_a_statement_is_read_asks_for_a_session_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, calls = Engine(), list[str]()
+    monkeypatch.setattr(engine._session, "renew", lambda: calls.append("renew"))
+    with engine._runner._known(engine.options):
+        assert calls == ["renew"]

@@ -74,7 +74,7 @@ def test_it_does_on_iceberg(spark: Any, tmp_path: Path) -> None:
     assert merged(engine, "array(row(a integer, b integer))", value) == [stored, stored]
 
 
-def test_an_assignment_goes_by_position(spark: Any) -> None:
+def test_an_assignment_matches_fields_by_position(spark: Any) -> None:
     clauses = ("UPDATE SET c = s.c", "INSERT (id, c) VALUES (s.id, s.c)")
     assert merged(engine_on(spark), "row(a integer, b integer)", SHUFFLED, clauses=clauses) == [{"a": 20, "b": 10}] * 2
 

@@ -515,7 +515,7 @@ def _add_compactions(connection: sqlite3.Connection) -> None:
 
 
 def _begin_above(connection: sqlite3.Connection, number: int) -> None:
-    """Have the next transaction get a larger number."""
+    """Raise the number that the next transaction gets above another one."""
     if number:
         row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transactions'").fetchone()
         change = "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'transactions')"

@@ -52,13 +52,13 @@ def _quoted(row: Mapping[str, Any]) -> str:
 
 
 def _described(row: Mapping[str, Any]) -> Orphan:
-    told: Any = None
+    comment: Any = None
     with suppress(ValueError, TypeError, RecursionError):
-        told = json.loads(row["told"])
-    # Anybody may have made a table of such a name, with any comment.
-    known = told if isinstance(told, dict) else {}
-    began = known.get("began")
-    statement, process = (str(known.get(key, "")) for key in ("statement", "process"))
+        comment = json.loads(row["told"])
+    # Any user may have made a table of such a name, with any comment.
+    values = comment if isinstance(comment, dict) else {}
+    began = values.get("began")
+    statement, process = (str(values.get(key, "")) for key in ("statement", "process"))
     name = f"{row['schema']}.{row['name']}"
     return Orphan(name, row["bytes"], float(began) if isinstance(began, int | float) else None, statement, process)
 

@@ -56,7 +56,7 @@ _USUAL_PATH: Final = '"$user", public'
 
 
 class PostgresSession(Session):
-    """A session whose statements mean the same whoever opens it.
+    """A session whose statements mean the same for every role.
 
     Args:
         store: the database.
@@ -97,7 +97,7 @@ class PostgresSession(Session):
         return str(rows[0]["setting"]).partition("=")[2] if rows else _USUAL_PATH
 
     def use_own_settings(self) -> None:
-        """Give the code of a user's table the settings of the role, until the transaction ends or they are taken back."""
+        """Restore the settings of the role for the code of a user's table, until the transaction ends or they are taken back."""
         names = ", ".join(map(literal, ("search_path", *_MEANING)))
         self.execute(
             f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)} ELSE reset_val END, true) "
@@ -106,7 +106,7 @@ class PostgresSession(Session):
 
     @contextmanager
     def own_settings(self) -> Iterator[None]:
-        """Have a statement run with the settings of the role; its names must all be spelled out. An open transaction is needed."""
+        """Run a statement with the settings of the role; its names must all be spelled out. An open transaction is needed."""
         self.use_own_settings()
         yield
         # After an error nothing is to be taken back: the settings end with the transaction, or with its savepoint.

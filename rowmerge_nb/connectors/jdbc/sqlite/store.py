@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
+from rowmerge_nb.connectors.jdbc.store import SHOWN, Follower, Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import Type, row_of
@@ -28,12 +28,12 @@ __all__ = ["SqliteStore", "rowid_of"]
 
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
-SHOWN: Final = 200
-"""At most this many characters of a value are shown."""
 BUSY_MILLISECONDS: Final = 10_000
 
 _IDLE: Final = frozenset({"NO ACTION", "RESTRICT"})
 """What a foreign key does that leaves the rows as they are."""
+_ASKED: Final = ("pragma_foreign_key_list", "pragma_table_list", "pragma_table_xinfo")
+"""The tables of SQLite's own by which this connector asks for tables, columns and keys. A table of the file with such a name hides them."""
 _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
 
 
@@ -122,8 +122,9 @@ class SqliteStore(Store):
         return session
 
     def _refuse_shadows(self, session: Session) -> None:
-        """Refuse a file with a table that SQLite takes for one of its own, by which this connector asks for tables and columns."""
-        rows = session.query("SELECT name FROM main.sqlite_schema WHERE name LIKE 'pragma\\_%' ESCAPE '\\' LIMIT 1", "Opening it")
+        """Refuse a file with a table that hides one of SQLite's own."""
+        names = ", ".join(map(literal, _ASKED))
+        rows = session.query(f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1", "Opening it")
         if rows:
             msg = f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own"
             raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...")

@@ -225,7 +225,7 @@ def test_settings_of_role_and_database_change_nothing(pg: Database, victim: Data
         pg.sql("DROP TABLE public.s", "DROP TYPE public.mood")
 
 
-def test_a_role_that_only_reads_is_told_so(pg: Database, victim: Database) -> None:
+def test_a_role_that_only_reads_gets_an_error_that_says_so(pg: Database, victim: Database) -> None:
     pg.sql(f"ALTER ROLE {ROLE} SET default_transaction_read_only = on")
     with pytest.raises(RowMergeError) as caught:
         merge(victim, "t", [("a", 1, "xx", 3, 0, ("a", 1))], {0: ["v"]})
