@@ -300,7 +300,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     ) -> None:
         """Make the next version of a table: other data, or that of the handle's version with changes; with another definition, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
-        if table is None or handle.version not in table.versions:
+        if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)
         defined = metadata or table.metadata
         if [(c.name, c.type) for c in defined.columns] != [(c.name, c.type) for c in table.metadata.columns]:
