@@ -221,11 +221,13 @@ class StatementTables:
         return None if view is None else view.definition.columns
 
     def wait_for_turn(self, parts: Sequence[str], seconds: float) -> bool:
-        """Wait until no statement before this one changes rows of a table; see `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`.
+        """Wait until no statement before this one changes a table; see `rowmerge_nb.spi.ConnectorMetadata.wait_for_turn`.
 
         A name that no catalog has waits for nothing: the analyzer reports it.
         """
         names = tuple(part.lower() for part in parts)
+        if len(names) > len(self._default) + 1:
+            return True
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors or catalog == SYSTEM:
             return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from pyspark.sql import SparkSession
 from proof.trials.points.in_process import MERGE
 from proof.trials.points.stores import ROWS, STORES, Postgresql, Store, table_of
 from proof.trials.points.writers import SideBySide, expected_rows, run_writer
-from rowmerge_nb import Engine, RowMergeError, StatementInterrupted
+from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
-from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
-SESSION = ConnectorSession("q1")
 WRITERS = 2
 
 
@@ -143,23 +140,6 @@ def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_t
     assert side_by_side(merge, update, insert) == []
     rows = {row["id"]: row["v"] for row in engine.table("t").to_pylist() if row["id"] < 9}
     assert rows == {1: 3 + done["update"], 2: 3}
-
-
-def test_a_statement_that_waits_for_its_turn_can_be_cancelled(engine: Engine) -> None:
-    memory = engine._catalogs.memory
-    holder = memory.begin_transaction()
-    metadata = memory.get_metadata(holder)
-    waiting: list[RowMergeError] = []
-    with ThreadPoolExecutor(1) as other, ThreadPoolExecutor(1) as pool:
-        assert other.submit(metadata.wait_for_turn, SESSION, SchemaTableName("default", "t"), 0).result()
-        statement = pool.submit(engine.run, "DELETE FROM t WHERE id = 1")
-        while not statement.done():
-            engine.cancel()
-        waiting.append(statement.exception())  # type: ignore[arg-type]
-    memory.rollback(holder)
-    assert isinstance(waiting[0], StatementInterrupted)
-    assert waiting[0].changed is False
-    assert engine.run("DELETE FROM t WHERE id = 1").count == 1
 
 
 def test_two_engines_on_a_session_leave_its_settings_as_they_were(spark: SparkSession) -> None:
