@@ -192,8 +192,10 @@ class HiveAcidConnector(Connector):
             return self._aborted(transaction.number, transaction)
         if transaction.number is not None:
             # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
-            with suppress(ConnectorError):
+            try:
                 self.metastore.commit(transaction.number, Changes())
+            except ConnectorError:
+                self._unended.add(transaction.number)
         made = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
         return not any(found is not None and found.id == identity for identity, found in made)
 
@@ -206,7 +208,7 @@ class HiveAcidConnector(Connector):
         return hidden
 
     def _end_late(self) -> None:
-        """Abort the transactions whose end the metastore had no room for."""
+        """Abort the transactions whose end the metastore could not record."""
         for number in tuple(self._unended):
             with suppress(ConnectorError):
                 self.metastore.abort(number)
@@ -376,9 +378,11 @@ class HiveAcidConnector(Connector):
         try:
             return self.metastore.abort(number)
         except ConnectorError:
+            # Added before the metastore is asked, which may not answer: aborting a transaction that has ended does nothing.
+            self._unended.add(number)
             if all(opened.number != number for opened in self.metastore.open_transactions()):
+                self._unended.discard(number)
                 raise
-        self._unended.add(number)
         return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
