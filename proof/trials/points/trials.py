@@ -27,7 +27,7 @@ from rowmerge_nb.errors import RowMergeError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["PointReport", "Trials", "warm"]
+__all__ = ["PointReport", "Trials", "asked_together", "warm"]
 
 _PATIENCE: Final = 90.0
 _MEETING: Final = 1.5
@@ -412,10 +412,14 @@ def _names_cause(error: RowMergeError) -> bool:
 
 
 def _asked(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Do something in a process of its own; return its answer, which has ``died`` if a signal killed the process."""
+    return asked_together([ask])[0]
+
+
+def asked_together(asks: Sequence[Callable[[], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Do things in processes of their own, all at the same time, and give their answers; ``died`` where one was killed by a signal."""
     # What the parent has made must not be collected by every child anew.
     gc.freeze()
-    return _answered(*_begun(ask))
+    return [_answered(*begun) for begun in [_begun(ask) for ask in asks]]
 
 
 def _begun(ask: Callable[[], dict[str, Any]]) -> tuple[int, int]:
