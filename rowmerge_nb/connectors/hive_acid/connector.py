@@ -41,7 +41,7 @@ from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.errors import ConnectorError, SetupError, checked, checked_path
+from rowmerge_nb.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 
 if TYPE_CHECKING:
@@ -349,10 +349,16 @@ class HiveAcidConnector(Connector):
         Raises:
             ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another compaction
                 of the table takes long, or the table is dropped meanwhile; the store's own code if the disk refuses.
+            StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
-        with new_compaction() as query_id, writing(f"The compaction of table '{table.name}'", "HIVE_FILESYSTEM_ERROR"):
-            return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+        what = f"The compaction of table '{table.name}'"
+        try:
+            with new_compaction() as query_id, writing(what, "HIVE_FILESYSTEM_ERROR"):
+                return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+        except KeyboardInterrupt as interrupt:
+            msg = f"{what} was interrupted. The table has the same rows, whether the compaction is finished or not"
+            raise StatementInterrupted(msg, step="compact", changed=None, hint="Call compact again.") from interrupt
 
     def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         """Compact a table in a transaction, which ends here."""
