@@ -14,7 +14,7 @@ from rowmerge_nb.engine.statements.definitions import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.statements.turns import await_turn
+from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules

@@ -24,7 +24,7 @@ from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
-from rowmerge_nb.engine.statements.turns import await_turn
+from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import (
     MERGE_FLOW,

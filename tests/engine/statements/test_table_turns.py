@@ -11,7 +11,7 @@ import pytest
 
 from proof.trials.local_spark import LocalEngine, without_spark
 from rowmerge_nb import Engine, StatementInterrupted
-from rowmerge_nb.engine.statements import turns
+from rowmerge_nb.engine.statements import table_turns
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
 NAME = SchemaTableName("default", "t")
@@ -74,7 +74,7 @@ def test_a_statement_waits_for_its_turn_and_can_be_cancelled_meanwhile(text: str
 
 
 def test_a_statement_whose_turn_does_not_come_goes_on(engine: Engine, holder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(table_turns, "TURN_SECONDS", 0.0)
     engine.run("INSERT INTO t VALUES (3, 0)")
     engine.run("DELETE FROM t WHERE id = 1")
     assert engine.table("t").column("id").to_pylist() == [2, 3]
