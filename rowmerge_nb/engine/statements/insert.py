@@ -57,7 +57,7 @@ class InsertRun(StatementRun):
         wait = partial(
             transaction.metadata(target.catalog).wait_for_turn, transaction.session, target.metadata.name, appends=True
         )
-        await_turn(wait, transaction.cancelled, "finish_insert")
+        await_turn(wait, transaction.cancelled, "finish_insert", self.options.step)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""

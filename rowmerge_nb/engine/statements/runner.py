@@ -411,7 +411,7 @@ class StatementRunner:
 
         def looked_up(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
             if table:
-                _wait_for_turn(table, transaction, tables)
+                _wait_for_turn(table, transaction, tables, self.defaults)
             with _rolled_back_otherwise(transaction), _looking("analyze"):
                 return restoration(transaction, tables)
 
@@ -428,7 +428,7 @@ class StatementRunner:
         def analyzed(transaction: StatementTransaction, tables: StatementTables) -> Analysis:
             changed = _changed_table(statement)
             if changed is not None and not (options.dry_run or options.rehearse):
-                _wait_for_turn([part.value for part in changed.parts], transaction, tables)
+                _wait_for_turn([part.value for part in changed.parts], transaction, tables, options)
             return _analyzed(statement, transaction, tables, options)
 
         return self._run_analyzed(analyzed, options, self._changes(statement))
@@ -573,10 +573,10 @@ def _changed_table(statement: Statement) -> TableName | None:
     return None
 
 
-def _wait_for_turn(parts: Sequence[str], transaction: StatementTransaction, tables: StatementTables) -> None:
+def _wait_for_turn(parts: Sequence[str], transaction: StatementTransaction, tables: StatementTables, options: Options) -> None:
     """Wait for the statements before this one that change the same table, if its store queues them."""
     with _rolled_back_otherwise(transaction), _looking("analyze"):
-        await_turn(partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze")
+        await_turn(partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step)
 
 
 def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:

@@ -80,6 +80,20 @@ def test_a_statement_whose_turn_does_not_come_goes_on(engine: Engine, holder: An
     assert engine.table("t").column("id").to_pylist() == [2, 3]
 
 
+def test_a_wait_is_a_step_of_the_progress(engine: Engine, holder: Any) -> None:
+    steps: list[str] = []
+
+    def begin(step: str) -> None:
+        steps.append(step)
+        if step == "wait":
+            holder()
+
+    engine.run("DELETE FROM t WHERE id = 1", progress=begin)
+    engine.run("INSERT INTO t VALUES (3, 0)", progress=begin)
+    assert steps.count("wait") == 1
+    assert steps[:4] == ["parse", "analyze", "wait", "analyze"]
+
+
 @pytest.mark.parametrize("options", [{"dry_run": True}, {"rehearse": True}])
 def test_a_statement_that_changes_nothing_has_its_turn_at_once(options: dict[str, Any], engine: Engine, holder: Any) -> None:
     for text in ("INSERT INTO t VALUES (3, 0)", "DELETE FROM t WHERE id = 1"):
