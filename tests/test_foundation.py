@@ -121,7 +121,8 @@ def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
 def test_every_file_and_folder_that_the_map_names_is_there_and_every_room_is_on_it() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w.]+/)+(?:\w+\.(?:py|json|txt))?)`", text))
-    places = [ROOT, ROOT / "rowmerge_nb", ROOT / "rowmerge_nb" / "connectors", ROOT / "rowmerge_nb" / "testing"]
+    package = ROOT / "rowmerge_nb"
+    places = [ROOT, package, package / "connectors", package / "testing", ROOT / "proof" / "trials"]
     assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
     rooms = [folder for top in ("sql", "engine", "report", "connectors") for folder in (ROOT / "rowmerge_nb" / top).iterdir()]
     missing = [room.name for room in rooms if (room / "__init__.py").exists() and f"{room.name}/`" not in text]

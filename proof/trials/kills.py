@@ -40,8 +40,8 @@ KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
 LATEST: Final = 1.6
 """Until when trials strike, in times that a statement took which nobody disturbed: on a busy machine the next one takes longer, and late moments are to be met, too."""
-_STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*"}
-"""Files by which it is seen that a MERGE has begun to write, where a store has such."""
+_STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*/*"}
+"""What a store has below its folder once the tasks of a MERGE write. Hive's own folder for that is made before the tasks begin."""
 _DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 
 
@@ -241,7 +241,7 @@ class Trials:
             delay = self._moment()
             if number % 2 and self._place.store in _STAGED:
                 # Every second one is to die with rows staged, or behind that.
-                while not list(Path(self._place.where).rglob(_STAGED[self._place.store])) and not child.has_answered(0.05):
+                while not _has_staged(self._place) and not child.has_answered(0.05):
                     pass
                 delay = self._random.uniform(0, self._seconds / 50)
             report.finished += child.has_answered(delay)
@@ -413,6 +413,11 @@ def _digest(table: pa.Table) -> dict[str, Any]:
 def _succeeded(answer: dict[str, Any]) -> None:
     if "error" in answer:
         raise RuntimeError(answer["error"])
+
+
+def _has_staged(place: StoreLocation) -> bool:
+    """Return whether tasks of a MERGE have begun to write."""
+    return next(Path(place.where).rglob(_STAGED[place.store]), None) is not None
 
 
 def _traces(place: StoreLocation) -> list[str]:

@@ -311,6 +311,9 @@ class Engine:
 
         Args:
             remove: remove it.
+
+        Raises:
+            StatementInterrupted: an interrupt came; the message says what was removed before.
         """
         return orphans_of(self._catalogs.connectors, remove=remove)
 

@@ -24,6 +24,7 @@ _DELAY: Final = 0.5
 _STEPS: Final = {
     "parse": "reading the statement",
     "analyze": "looking up names and types",
+    "wait": "waiting for another statement that changes the same table",
     "plan": "planning",
     "start Spark": "waiting for Java and Spark, which start once",
     "run": "running on Spark",

@@ -204,12 +204,20 @@ class ConnectorMetadata(ABC):
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
 
-    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float) -> bool:
-        """Wait at most some seconds until no statement before this one changes rows of a table; return whether the turn has come.
+    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
+        """Wait at most some seconds until no statement before this one changes a table; return whether the turn has come.
 
-        The engine calls it before it looks up the target of a MERGE, UPDATE or DELETE, again and again until the turn has come or half a minute is
-        over. The turn ends with commit or rollback. A store that fails the later one of two changes queues them here, so that a slow statement does
-        not lose every time against a fast one. Nothing depends on it but time. By default nothing is waited for. Trino has no such call.
+        The engine calls it before it looks up the target of MERGE, UPDATE, DELETE, TRUNCATE, ALTER TABLE, COMMENT or `restore`. For an INSERT it calls
+        it before `finish_insert`. It repeats the call until the turn has come or ten minutes have passed. The turn ends with commit or rollback.
+
+        A store that fails the later one of two changes queues them here, so that a slow statement does not lose every time against a fast one.
+        Correctness does not depend on it. By default there is no queue. Trino has no such call.
+
+        Args:
+            session: the session.
+            name: the table, which may be missing.
+            seconds: how long to wait.
+            appends: the statement is an INSERT.
         """
         return True
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from proof.trials.driver import StoreLocation, digest, initial_rows, merged_rows, news
-from proof.trials.kills import Trials, places, table_lines
+from proof.trials.kills import Trials, _has_staged, places, table_lines
 
 
 @pytest.mark.spark
@@ -26,6 +27,15 @@ def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> Non
     assert [report.trials for report in reports] == [1, 1]
     assert reports[0].retried + reports[0].failed + reports[0].finished >= 1
     assert len(table_lines(reports)) == 4
+
+
+def test_tasks_of_hive_have_written_only_once_the_folder_of_their_statement_holds_something(tmp_path: Path) -> None:
+    place = StoreLocation("hive", str(tmp_path))
+    statement = tmp_path / "warehouse" / "t" / "_tmp_q7_1"
+    statement.mkdir(parents=True)
+    assert not _has_staged(place)
+    (statement / "0123456789ab").mkdir()
+    assert _has_staged(place)
 
 
 def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> None:

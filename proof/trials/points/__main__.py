@@ -10,7 +10,6 @@ from proof.trials.points.statements import STATEMENTS, statements_of
 from proof.trials.points.stores import STORES, store_of
 from proof.trials.points.trials import PointReport, Trials, warm
 from proof.trials.points.watch import FAULTS, Fault
-from proof.trials.points.writers import side_by_side
 from rowmerge_nb.errors import SetupError
 
 __all__ = ["main", "table_lines"]
@@ -39,23 +38,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--only", help="one fault, for instance kill:12:after")
     parser.add_argument("--list", action="store_true", help="print the points")
-    parser.add_argument("--writers", type=int, help="so many processes that write side by side, in place of faults")
-    parser.add_argument("--statements", type=int, default=4, help="statements of every writer (%(default)s)")
     options = parser.parse_args(arguments)
     warm()
     reports: list[PointReport] = []
-    problems: list[str] = []
     for name in options.stores.split(","):
         try:
-            if options.writers:
-                problems += _side_by_side(name, options)
-            else:
-                reports += _of_store(name, options)
+            reports += _of_store(name, options)
         except SetupError as error:
             print(f"Without {name}: {error}", file=sys.stderr)
     if reports:
         print(*table_lines(reports), sep="\n")
-    problems += [problem for report in reports for problem in report.problems]
+    problems = [problem for report in reports for problem in report.problems]
     print(*problems, sep="\n")
     return 1 if problems else 0
 
@@ -83,20 +76,6 @@ def _faults(trials: Trials, options: argparse.Namespace) -> list[Fault]:
     if options.lines:
         return trials.lines(options.sample, options.seed)
     return trials.faults(options.sample, options.seed, options.faults.split(","))
-
-
-def _side_by_side(name: str, options: argparse.Namespace) -> list[str]:
-    problems = []
-    for partitioned in (True, False):
-        with store_of(name, partitioned=partitioned) as store:
-            if not store.survives:
-                # Its tables are one process's.
-                return []
-            report = side_by_side(store, options.writers, options.statements)
-        what = f"{name}{', partitioned' if partitioned else ''}"
-        print(f"{what}: {options.writers} writers of {options.statements} statements, {report.conflicts} conflicts")
-        problems += [f"{what}: {problem}" for problem in report.problems]
-    return problems
 
 
 def table_lines(reports: list[PointReport]) -> list[str]:

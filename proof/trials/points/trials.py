@@ -406,7 +406,7 @@ def _names_cause(error: RowMergeError) -> bool:
     text = str(error)
     words = (
         *("No space left", "Input/output error", "is full", "disk I/O error", "closed the connection", "ENOSPC"),
-        *("Too many open files", "unable to open database file", "Read-only file system", "readonly database"),
+        *("Too many open files", "unable to open database file", "Read-only file system", "readonly database", "is read-only"),
     )
     return any(word in text for word in words)
 

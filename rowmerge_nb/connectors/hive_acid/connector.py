@@ -41,7 +41,7 @@ from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.errors import ConnectorError, SetupError, checked, checked_path
+from rowmerge_nb.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 
 if TYPE_CHECKING:
@@ -192,8 +192,10 @@ class HiveAcidConnector(Connector):
             return self._aborted(transaction.number, transaction)
         if transaction.number is not None:
             # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
-            with suppress(ConnectorError):
+            try:
                 self.metastore.commit(transaction.number, Changes())
+            except ConnectorError:
+                self._unended.add(transaction.number)
         made = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
         return not any(found is not None and found.id == identity for identity, found in made)
 
@@ -206,7 +208,7 @@ class HiveAcidConnector(Connector):
         return hidden
 
     def _end_late(self) -> None:
-        """Abort the transactions whose end the metastore had no room for."""
+        """Abort the transactions whose end the metastore could not record."""
         for number in tuple(self._unended):
             with suppress(ConnectorError):
                 self.metastore.abort(number)
@@ -347,10 +349,16 @@ class HiveAcidConnector(Connector):
         Raises:
             ConnectorError: TABLE_NOT_FOUND; NOT_SUPPORTED for a table that is not transactional; TRANSACTION_CONFLICT if another compaction
                 of the table takes long, or the table is dropped meanwhile; the store's own code if the disk refuses.
+            StatementInterrupted: an interrupt came.
         """
         table = self._table(schema, name, transactional=True)
-        with new_compaction() as query_id, writing(f"The compaction of table '{table.name}'", "HIVE_FILESYSTEM_ERROR"):
-            return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+        what = f"The compaction of table '{table.name}'"
+        try:
+            with new_compaction() as query_id, writing(what, "HIVE_FILESYSTEM_ERROR"):
+                return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
+        except KeyboardInterrupt as interrupt:
+            msg = f"{what} was interrupted. The table has the same rows, whether the compaction is finished or not"
+            raise StatementInterrupted(msg, step="compact", changed=None, hint="Call compact again.") from interrupt
 
     def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         """Compact a table in a transaction, which ends here."""
@@ -376,9 +384,11 @@ class HiveAcidConnector(Connector):
         try:
             return self.metastore.abort(number)
         except ConnectorError:
+            # Added before the metastore is asked, which may not answer: aborting a transaction that has ended does nothing.
+            self._unended.add(number)
             if all(opened.number != number for opened in self.metastore.open_transactions()):
+                self._unended.discard(number)
                 raise
-        self._unended.add(number)
         return True
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
-from rowmerge_nb.connectors.memory.turns import APPEND_SECONDS
 
 __all__ = ["MemoryMetadata"]
 
@@ -66,9 +65,9 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.pinned[name, table.current] = table.versions[table.current]
         return MemoryTableHandle(name, table.current, table.metadata)
 
-    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float) -> bool:
+    def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
         """Wait for the statements before this one that change the same table."""
-        return self._connector.turns.wait(name, self._transaction.number, seconds, alone=True)
+        return self._connector.turns.wait(name, self._transaction.number, seconds, alone=not appends)
 
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
@@ -231,7 +230,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         if name in transaction.tables and name not in transaction.appended:
             # The transaction has made the table, or changed its rows.
             return self._apply(handle, fragments)
-        self._connector.turns.wait(name, transaction.number, APPEND_SECONDS, alone=False)
         earlier = [transaction.appended[name][1]] if name in transaction.appended else []
         self._connector.append(
             transaction, handle, pa.concat_tables([*earlier, appended_rows(schema_of(handle.metadata.columns), fragments)])
@@ -300,7 +298,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     ) -> None:
         """Make the next version of a table: other data, or that of the handle's version with changes; with another definition, if any."""
         table = self._connector.table_of(self._transaction, handle.name)
-        if table is None or handle.version not in table.versions:
+        if table is None or not table.has_columns_of(handle.version):
             raise replaced_error(handle.name)
         defined = metadata or table.metadata
         if [(c.name, c.type) for c in defined.columns] != [(c.name, c.type) for c in table.metadata.columns]:

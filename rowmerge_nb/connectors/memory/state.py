@@ -50,6 +50,10 @@ class MemoryTable:
         """
         return version >= self.first and _shape(metadata) == _shape(self.metadata)
 
+    def has_columns_of(self, version: int) -> bool:
+        """Return whether a version is kept whose columns the table still has, so that changes of its rows fit."""
+        return version in self.versions and version not in self.former
+
     def metadata_of(self, version: int) -> ConnectorTableMetadata:
         """Give the definition of a version: with the columns that it has. One of other columns has no constraints: it is only read."""
         if version not in self.former:

@@ -3,7 +3,8 @@
 A statement that changes rows fails if the table changes between its read and its commit. So a slow statement would never get to its commit
 beside a fast one that is run again and again. In a queue each of them has the table to itself for as long as it needs.
 
-An append conflicts with nothing, so appends do not wait for each other. They wait for changes that came before them.
+An append conflicts with nothing, so appends do not wait for each other. They wait for changes that came before them: a reader may see an
+append that has not waited, and the change, which has not read its rows, would then have to fail.
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["APPEND_SECONDS", "Turns"]
+__all__ = ["Turns"]
 
-APPEND_SECONDS: Final = 30.0
-"""An append waits at most this long for the statements before it. Afterwards it goes on, which is correct: the change before it conflicts."""
 _LOOK_SECONDS: Final = 0.5
 """How often a waiting statement checks whether the thread before it has died."""
 

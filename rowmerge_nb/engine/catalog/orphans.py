@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.engine.spark.interrupts import Interrupts, WaitEndedError, interrupts_put_off, raise_put_off
 from rowmerge_nb.engine.spark.marks import orphaned_marks
-from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.connector import Connector, Orphan
 
@@ -34,20 +37,60 @@ class CatalogOrphans:
 
 
 def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[CatalogOrphans]:
-    """Ask every catalog; one that does not answer is told and keeps the others from nothing.
+    """Return what every catalog lists or has removed; a catalog that does not answer does not keep the others from it.
+
+    A removal in one catalog is not interrupted. A second interrupt, ten seconds after the first, ends it all the same.
+
+    Raises:
+        StatementInterrupted: an interrupt came; the message says what was removed before.
 
     >>> orphans_of({}, remove=False)
     []
     """
-    found = []
-    for catalog, connector in sorted(connectors.items()):
-        try:
-            orphans = tuple(connector.remove_orphans() if remove else connector.orphans())
-            if (directory := connector.shared_directory) is not None:
-                orphans += tuple(orphaned_marks(directory, remove=remove))
-            found.append(CatalogOrphans(catalog, connector.name, orphans))
-        except RowMergeError as error:
-            found.append(CatalogOrphans(catalog, connector.name, problem=str(error)))
-        except Exception as error:  # noqa: BLE001 - whatever a connector raises must not hide what the others have
-            found.append(CatalogOrphans(catalog, connector.name, problem=error_text(error)))
-    return found
+    answers: list[CatalogOrphans] = []
+    catalogs = sorted(connectors)
+    try:
+        for catalog in catalogs:
+            with interrupts_put_off() if remove else nullcontext(Interrupts()) as interrupts:
+                answers.append(_orphans_in(catalog, connectors[catalog], remove=remove))
+            if interrupts.came:
+                raise_put_off()
+    except KeyboardInterrupt as interrupt:
+        if not remove:
+            msg = "The search for leftovers was interrupted; nothing was removed"
+            raise StatementInterrupted(msg, step="orphans") from interrupt
+        begun = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
+        raise _interrupted_removal(answers, catalogs, begun) from interrupt
+    return answers
+
+
+def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogOrphans:
+    try:
+        orphans = tuple(connector.remove_orphans() if remove else connector.orphans())
+        if (directory := connector.shared_directory) is not None:
+            orphans += tuple(orphaned_marks(directory, remove=remove))
+        return CatalogOrphans(catalog, connector.name, orphans)
+    except RowMergeError as error:
+        return CatalogOrphans(catalog, connector.name, problem=str(error))
+    except Exception as error:  # noqa: BLE001 - whatever a connector raises must not hide what the others have
+        return CatalogOrphans(catalog, connector.name, problem=error_text(error))
+
+
+def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[str], begun: str) -> StatementInterrupted:
+    """Build the error of a removal that an interrupt has ended.
+
+    Args:
+        answers: what was removed, of the catalogs that have finished.
+        catalogs: all catalogs in their order.
+        begun: the catalog whose removal did not come to its end; "" if there is none.
+    """
+    count = sum(len(answer.orphans) for answer in answers)
+    finished = ", ".join(answer.catalog for answer in answers) or "no catalog"
+    words = [f"{plural(count, 'leftover')} removed from {finished}"]
+    if begun:
+        words.append(f"some may be removed from {begun}")
+    if rest := [name for name in catalogs[len(answers) :] if name != begun]:
+        words.append(f"nothing was removed from {', '.join(rest)}")
+    msg = f"The removal of leftovers was interrupted: {'; '.join(words)}"
+    hint = "Tables are as they were. engine.orphans() lists what is left."
+    return StatementInterrupted(msg, step="orphans", changed=True if count else None if begun else False, hint=hint)

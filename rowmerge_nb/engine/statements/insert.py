@@ -14,6 +14,7 @@ from rowmerge_nb.engine.statements.definitions import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
 from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
@@ -48,6 +49,15 @@ class InsertRun(StatementRun):
             analysis = self.analysis
             query = (analysis.spark, analysis.reads)
             return _inserted(self, analysis.target, query, analysis.tree, analysis.size, analysis.returning, analysis.checks)
+
+    def wait_for_turn(self) -> None:
+        """Wait for the changes that began before this INSERT came to its end."""
+        target, transaction = self.analysis.target, self.transaction
+        assert target.metadata is not None
+        wait = partial(
+            transaction.metadata(target.catalog).wait_for_turn, transaction.session, target.metadata.name, appends=True
+        )
+        await_turn(wait, transaction.cancelled, "finish_insert", self.options.step)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
+from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import (
     MERGE_FLOW,
@@ -33,7 +33,6 @@ from rowmerge_nb.errors import (
     ExecutionError,
     ParseError,
     RowMergeError,
-    StatementInterrupted,
     error_text,
 )
 from rowmerge_nb.names import did_you_mean
@@ -51,7 +50,9 @@ from rowmerge_nb.sql.analyzer.analysis import (
 )
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
 from rowmerge_nb.sql.tree.statements import (
+    AlterTable,
     Call,
+    CommentOn,
     Commit,
     Deallocate,
     Delete,
@@ -65,6 +66,7 @@ from rowmerge_nb.sql.tree.statements import (
     StartTransaction,
     Statement,
     TableName,
+    Truncate,
     Update,
     Use,
 )
@@ -99,12 +101,6 @@ _CONTROLS: Final[Mapping[type[Statement], str]] = {
     Commit: "COMMIT",
     Rollback: "ROLLBACK",
 }
-
-
-_TURN_SECONDS: Final = 30.0
-"""A statement waits at most this long for statements before it that change the same table."""
-_LOOK_SECONDS: Final = 0.2
-"""How often a waiting statement looks whether it was cancelled."""
 
 
 _OF_THE_ENGINE: Final = (*_CONTROLS, Prepare, Deallocate, Use)
@@ -399,16 +395,24 @@ class StatementRunner:
             with suppress(Exception):
                 to_its_end(transaction.rollback)
 
-    def restore(self, text: str, restoration: Callable[[StatementTransaction, StatementTables], RestoreAnalysis]) -> Result:
+    def restore(
+        self,
+        text: str,
+        restoration: Callable[[StatementTransaction, StatementTables], RestoreAnalysis],
+        table: Sequence[str] = (),
+    ) -> Result:
         """Put back a former version of a table.
 
         Args:
             text: what is done, in place of a statement.
             restoration: looks the table up, and says what is to be put back.
+            table: the name of the table if statements before this one may change it first.
         """
         self.session.check_open()
 
         def looked_up(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
+            if table:
+                _wait_for_turn(table, transaction, tables, self.defaults)
             with _rolled_back_otherwise(transaction), _looking("analyze"):
                 return restoration(transaction, tables)
 
@@ -423,8 +427,9 @@ class StatementRunner:
 
     def _run_statement(self, statement: Statement, options: Options) -> Result:
         def analyzed(transaction: StatementTransaction, tables: StatementTables) -> Analysis:
-            if isinstance(statement, Merge | Update | Delete) and not (options.dry_run or options.rehearse):
-                _wait_for_turn(statement.target, transaction, tables)
+            changed = _changed_table(statement)
+            if changed is not None and not (options.dry_run or options.rehearse):
+                _wait_for_turn([part.value for part in changed.parts], transaction, tables, options)
             return _analyzed(statement, transaction, tables, options)
 
         return self._run_analyzed(analyzed, options, self._changes(statement))
@@ -559,17 +564,20 @@ def _wanted(analysis: Analysis, tables: StatementTables, options: Options) -> Wa
     return wanted_by_condition(RowConditions(analysis, tables, options.era), options.why)
 
 
-def _wait_for_turn(target: TableName, transaction: StatementTransaction, tables: StatementTables) -> None:
-    """Wait for the statements before this one that change the same table, where its store queues them.
+def _changed_table(statement: Statement) -> TableName | None:
+    """Return the table whose present state a statement reads and replaces; None for other statements, an INSERT among them."""
+    match statement:
+        case Merge() | Update() | Delete() | Truncate():
+            return statement.target
+        case AlterTable() | CommentOn():
+            return statement.name
+    return None
 
-    After some time the statement goes on without its turn: it is the commit that decides.
-    """
-    parts, end = [part.value for part in target.parts], time.monotonic() + _TURN_SECONDS
+
+def _wait_for_turn(parts: Sequence[str], transaction: StatementTransaction, tables: StatementTables, options: Options) -> None:
+    """Wait for the statements before this one that change the same table, if its store queues them."""
     with _rolled_back_otherwise(transaction), _looking("analyze"):
-        while not tables.wait_for_turn(parts, _LOOK_SECONDS) and time.monotonic() < end:
-            if transaction.cancelled.is_set():
-                msg = "The statement was cancelled"
-                raise StatementInterrupted(msg, step="analyze")
+        await_turn(partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step)
 
 
 def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:

@@ -196,6 +196,8 @@ class StatementRun:
             if self.options.rehearse:
                 return self._rehearsed(finish)
             checking = None if finish is None else begin_check(self, self.rows_in)
+            if finish is not None:
+                self.wait_for_turn()
             early = finish is not None and self.transaction.commits_in_finish
             if finish is not None and not early:
                 finish()
@@ -410,6 +412,9 @@ class StatementRun:
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets; it is told in the headline
             self.unread = error.message if isinstance(error, RowMergeError) else error_text(error)
             return None
+
+    def wait_for_turn(self) -> None:
+        """Wait before the finish call, if the statement has not waited before it looked up its target."""
 
     def begin_step(self, name: str) -> None:
         """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""

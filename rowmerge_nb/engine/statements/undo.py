@@ -44,7 +44,7 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
     def restoration(_: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
         return RestoreAnalysis(text, (), (), "RESTORE", _found(tables, table), wanted)
 
-    return runner.restore(text, restoration)
+    return runner.restore(text, restoration, table.split("."))
 
 
 def undo(runner: StatementRunner, table: str | None) -> Result:

@@ -12,6 +12,7 @@ import pytest
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid import metadata, writer
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
+from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import SetTableComment
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge
@@ -295,3 +296,67 @@ def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(tmp_path
     monkeypatch.setattr(store.metastore, "commit", commit)
     drop(store)
     assert list(store.warehouse.iterdir()) == []
+
+
+def silent_metastore(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no connection to the metastore be opened, and no folder be listed, as without a free descriptor."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise ConnectorError("Too many open files", code="HIVE_METASTORE_ERROR")
+
+    for name in ("abort", "open_transactions", "commit"):
+        monkeypatch.setattr(store.metastore, name, refused)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+
+
+def test_what_a_rollback_without_a_metastore_leaves_is_an_orphan_of_a_living_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    before = files(store)
+    statement = Statement(store)
+    statement.stage([inserted(A)])
+    with monkeypatch.context() as patched:
+        silent_metastore(store, patched)
+        with pytest.raises(RowMergeError, match="Too many open files"):
+            statement.rollback()
+    (orphan,) = store.orphans()
+    assert "_tmp_" in orphan.name
+    assert store.open_transactions() == []
+    assert store.remove_orphans() == [orphan]
+    assert files(store) == before
+
+
+def test_a_compaction_whose_metastore_becomes_silent_ends_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted(A))
+    merge(store, inserted(B))
+    before = files(store)
+    with monkeypatch.context() as patched:
+
+        def fail(*_: Any, **__: Any) -> Any:
+            silent_metastore(store, patched)
+            raise ConnectorError("Too many open files", code="HIVE_METASTORE_ERROR")
+
+        patched.setattr(store.metastore, "while_open", fail)
+        with pytest.raises(RowMergeError, match="Too many open files"):
+            store.compact("default", "t", major=False)
+    assert [orphan.name.partition("_tmp_")[1] for orphan in store.orphans()] == ["_tmp_"]
+    assert store.open_transactions() == []
+    store.remove_orphans()
+    assert files(store) == before
+    assert store.compact("default", "t", major=False) != []
+
+
+def test_a_statement_that_has_only_read_ends_later_if_its_metastore_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    statement = Statement(store)
+    statement.metadata._begun(statement.session)
+    with monkeypatch.context() as patched:
+        silent_metastore(store, patched)
+        statement.rollback()
+    assert len(store.open_transactions()) == 1
+    Statement(store).rollback()
+    assert store.open_transactions() == []

@@ -162,6 +162,49 @@ def test_an_append_to_a_table_that_is_another_one_by_now_conflicts(other: str) -
         assert (None if other == "drop" else ids(connector)) == before
 
 
+def evolved(connector: MemoryConnector, key: int, column: str) -> PageStatement:
+    """Build a MERGE that adds a column and a row, up to its commit."""
+    merge = statement(connector)
+    merge.evolve(ColumnMetadata(column, parse_type("bigint")))
+    merge.merge(Changes(inserted=((key, "new", 1),)))
+    return merge
+
+
+@pytest.mark.parametrize("change", ["merge", "merge that adds a column", "truncate", "append"])
+def test_a_change_of_a_table_that_got_columns_meanwhile_conflicts(change: str) -> None:
+    connector = store()
+    slow = statement(connector)
+    evolved(connector, 1, "w").commit()
+
+    def finish() -> None:
+        if change == "truncate":
+            slow.metadata.truncate_table(slow.session, slow.handle)
+        elif change == "append":
+            slow.insert([(2, "new")])
+        elif change == "merge":
+            slow.merge(Changes(updated=((0, {"v": "changed"}),), inserted=((2, "new"),)))
+        else:
+            slow.evolve(ColumnMetadata("x", parse_type("bigint")))
+            slow.merge(Changes(inserted=((2, "new", 1),)))
+
+    assert failure(finish) == "TRANSACTION_CONFLICT"
+    slow.rollback()
+    assert ids(connector) == [0, 1]
+    assert connector.read(NAME).column_names == ["id", "v", "w"]
+
+
+def test_a_change_of_a_table_that_lost_columns_meanwhile_conflicts() -> None:
+    connector = store()
+    first = connector.versions(NAME)[0]
+    evolved(connector, 1, "w").commit()
+    slow, undo = statement(connector), statement(connector)
+    undo.metadata.restore_table(undo.session, undo.handle, ConnectorTableVersion(first), ["w"])
+    undo.commit()
+    assert failure(lambda: slow.merge(Changes(updated=((0, {"w": 5}),), inserted=((2, "new", 2),)))) == "TRANSACTION_CONFLICT"
+    slow.rollback()
+    assert connector.read(NAME).to_pydict() == {"id": [0], "v": ["a"]}
+
+
 def test_a_commit_reports_the_version_that_it_was_put_on_top_of() -> None:
     connector = store()
     first, second = Append(connector, 1).finish(), Append(connector, 2).finish()
