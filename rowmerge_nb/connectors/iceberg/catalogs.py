@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
 
@@ -497,7 +498,9 @@ class Tables:
             hint = f"See that it is spelled right and can be reached from here, or leave the property {name} out."
             raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=(name,), hint=hint) from error
 
-    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer) -> int | None:
+    def commit(
+        self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
+    ) -> ConnectorTableVersion | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
 
         Args:
@@ -533,14 +536,14 @@ class Tables:
         self.require_own(handle.name, table)
         return table
 
-    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
+    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
-    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
+    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
         """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
@@ -659,7 +662,9 @@ class Tables:
                 msg = f"Schema '{name.schema}' does not exist"
                 raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
 
-    def restore(self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer) -> int | None:
+    def restore(
+        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
+    ) -> ConnectorTableVersion | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
 
         Args:

@@ -146,10 +146,10 @@ class IcebergConnector(Connector):
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if another commit is in the way; ICEBERG_CATALOG_ERROR, ICEBERG_COMMIT_ERROR.
         """
-        transaction, snapshot = self._transaction(transaction_handle), None
+        transaction, version = self._transaction(transaction_handle), None
         try:
             for action in transaction.actions:
-                snapshot = action()
+                version = action()
         except ConnectorError as error:
             transaction.asked = error.changed is not False
             if transaction.asked:
@@ -163,7 +163,7 @@ class IcebergConnector(Connector):
             for table in transaction.written[:1]:
                 io = file_io(table.io, table.location)
                 remove_attempts(io, folders, {transaction.prefix}, transaction.kept, deep=False)
-        return None if snapshot is None else ConnectorTableVersion(snapshot)
+        return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo the transaction: remove all files that its tasks have written, unless they may belong to a table by now."""
