@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import uuid
 import weakref
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
     Removal,
+    dropped_folder,
     expired_files,
     files_below,
     has_files,
@@ -30,17 +31,19 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
 
     from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.connectors.iceberg.definitions import Definition
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
@@ -683,45 +686,97 @@ class Tables:
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
-        with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
-            self.catalog.drop_table(table.name())
+        folder, embedded = self._folder_to_remove(handle, table), self._embedded
+        with embedded.leaving(folder) if embedded is not None else nullcontext():
+            with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
+                self.catalog.drop_table(table.name())
+            if embedded is not None and folder is not None:
+                self._remove_dropped(embedded, table, folder)
+
+    def _folder_to_remove(self, handle: IcebergTableHandle, table: Table) -> str | None:
+        """Return the folder that goes with a dropped table; None if its files stay."""
         path = local_path(handle.location)
         # A location that the catalog's metadata file does not confirm may be anybody's folder.
-        if (
-            self._warehouse is None
-            or path is None
-            or own_folder(table) is None
-            or handle.properties.get("gc.enabled", "true").lower() == "false"
-        ):
-            return
-        # A location may have been given with steps upwards.
-        folder = Path(path).resolve()
-        if self._warehouse.resolve() in folder.parents and not self._is_shared(table, folder):
-            remove_folder(Path(path))
+        if path is None or own_folder(table) is None or handle.properties.get("gc.enabled", "true").lower() == "false":
+            return None
+        return path if self._is_within(path) else None
+
+    def _is_within(self, path: str) -> bool:
+        """Return whether a folder is below the warehouse; a location may have been given with steps upwards."""
+        return self._warehouse is not None and self._warehouse.resolve() in Path(path).resolve().parents
+
+    def _remove_dropped(self, embedded: EmbeddedCatalog, table: Table, folder: str) -> None:
+        """Remove the folder of a table that was dropped; what is left of it is found among the orphans."""
+        try:
+            is_shared = self._is_shared(table, Path(folder).resolve())
+            if is_shared:
+                embedded.forget_folders([folder])
+            elif is_shared is False:
+                remove_folder(Path(folder))
+        finally:
+            # The table is dropped by now: nothing may fail any more.
+            with suppress(Exception):
+                embedded.release_folder(folder)
+
+    def dropped_folders(self, known: Collection[str], age: dt.timedelta) -> list[Orphan]:
+        """Return the folders of dropped tables whose removal did not come to its end.
+
+        Args:
+            known: the places of all files that the tables of the catalog have; others may have files in a dropped table's folder.
+            age: how old a folder must be at least, if nothing is known of the process that removes it.
+        """
+        embedded = self._embedded
+        if embedded is None:
+            return []
+        with self._asking("catalog"):
+            recorded = embedded.dropped_folders()
+        places = {*known, *places_of(self._metadata_paths())} if recorded else set()
+        orphans = []
+        for folder, process in sorted(recorded.items()):
+            root = str(Path(folder).resolve())
+            if not self._is_within(folder) or any(place.startswith(f"{root}/") for place in places):
+                continue
+            orphan = dropped_folder(Path(folder), process, age)
+            if orphan is not None:
+                orphans.append(orphan)
+        return orphans
+
+    def release_folder(self, folder: str) -> None:
+        """Record that a dropped table's folder was removed."""
+        if self._embedded is not None:
+            with self._asking("catalog"):
+                self._embedded.release_folder(folder)
+
+    @property
+    def _embedded(self) -> EmbeddedCatalog | None:
+        """The catalog in the warehouse directory; None with another one."""
+        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+        return self.catalog if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None else None
 
     def _has_identity(self, name: SchemaTableName, identity: str) -> bool:
         """Return whether a name is that of a certain table."""
         now = self.load(name)
         return now is not None and str(now.metadata.table_uuid) == identity
 
-    def _is_shared(self, table: Table, folder: Path) -> bool:
-        """Tell whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there."""
-        if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
-            return True
-        unknown = files_below(folder)
+    def _is_shared(self, table: Table, folder: Path) -> bool | None:
+        """Return whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there.
+
+        Returns:
+            None if a table is damaged, so that its files are not known.
+        """
         # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
-            unknown -= known_files(table)
+            if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
+                return True
+            unknown = files_below(folder) - known_files(table)
             # All other tables are read only if there is anything of theirs to be found; what failed statements have left is nobody's.
             others = filter(None, map(self.load, self.names())) if unknown else ()
             return any(not unknown.isdisjoint(known_files(other)) for other in others)
-        # Where a table is damaged, nobody can tell whose the files are.
-        return bool(unknown)
+        return None
 
     def _metadata_paths(self) -> list[str]:
         """Give the local paths of the newest metadata files of all tables in a warehouse."""
-        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-
-        assert isinstance(self.catalog, EmbeddedCatalog)
+        assert self._embedded is not None
         with self._asking("catalog"):
-            return [path for path in map(local_path, self.catalog.metadata_files()) if path is not None]
+            return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]

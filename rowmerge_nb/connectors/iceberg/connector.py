@@ -365,7 +365,7 @@ class IcebergConnector(Connector):
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Give leftovers, each with its table; None for the folder of a table that was never made."""
+        """Give leftovers, each with its table; None for the folder of a table that was never made, or was dropped."""
         # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
@@ -379,6 +379,7 @@ class IcebergConnector(Connector):
             used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
+        found += [(orphan, None) for orphan in self._tables.dropped_folders(self._tables.known_files(tables), age)]
         return sorted(found, key=lambda pair: pair[0].name)
 
     def _is_shared(self, table: Table, folder: str) -> bool:
@@ -401,7 +402,9 @@ class IcebergConnector(Connector):
         for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
-                removed.append(orphan)
+                self._tables.release_folder(orphan.name)
+                if not Path(orphan.name).exists():
+                    removed.append(orphan)
                 continue
             removal = Removal(table.io)
             removal.remove(orphan.name)

@@ -35,6 +35,7 @@ __all__ = [
     "NOT_OWN",
     "Removal",
     "Search",
+    "dropped_folder",
     "expired_files",
     "files_below",
     "folders_without_table",
@@ -399,6 +400,21 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
         old = found.modified is not None and now.timestamp() - found.modified > age.total_seconds()
         if process or old:
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
+
+
+def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
+    """Return the folder of a dropped table as an orphan; None if it is gone, or is being removed.
+
+    Args:
+        folder: the folder.
+        process: the process that removes it, ``""`` if it has given up.
+        age: how old the folder must be at least, if that process cannot be seen from here.
+    """
+    found = orphaned_path(folder, process=process)
+    if found.modified is None:
+        return None
+    since = datetime.now(UTC) - datetime.fromtimestamp(found.modified, UTC)
+    return None if process and _may_run(process, since, age) else found
 
 
 def _is_unmade(folder: Path, statement: str) -> bool:
