@@ -13,6 +13,7 @@ from urllib.parse import quote as percent
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
+    UNREAD,
     Removal,
     dropped_folder,
     expired_files,
@@ -21,7 +22,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     known_files,
     remove_folder,
 )
-from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
+from rowmerge_nb.connectors.iceberg.ownership import own_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
 
+    from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.connectors.iceberg.definitions import Definition
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
@@ -340,6 +342,15 @@ class Tables:
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
+    def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
+        """Return the metadata files that the embedded catalog has for a name, whatever the case of its letters."""
+        if self._warehouse is None:
+            return []
+        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
+        with self._asking("catalog"), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
+            entries = connection.execute(query).fetchall()
+        return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
+
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
         """Give the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
         if self._warehouse is None:
@@ -585,12 +596,15 @@ class Tables:
             expire(handle, there, latest.transaction(), writer)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
-            others = [one for one in self.all() if one.name() != table.name()]
-            known, ownership = self.known_files(others), Ownership(table, others)
+            census = self.census(without=table)
+            removal.problems += census.sentences
+            ownership = census.ownership(table)
             for file, place in zip(files, places_of(files), strict=True):
-                if place not in known and ownership.has(place):
+                if place not in census.known and census.errors:
+                    removal.left[file] = UNREAD
+                elif place not in census.known and ownership.has(place):
                     removal.remove(file)
-                elif place not in known:
+                elif place not in census.known:
                     removal.left[file] = NOT_OWN
         return removal
 
@@ -604,17 +618,36 @@ class Tables:
             conflict(handle.name, "another commit removed files that were being looked at")
         raise _unreadable(handle.name, error) from error
 
-    def all(self) -> list[Table]:
-        """Return all tables as they are now."""
-        return list(filter(None, map(self.load, self.names())))
+    def census(self, without: Table | None = None) -> Census:
+        """Return all tables as they are now, or were a moment ago, and the places of all files that they speak of.
 
-    def known_files(self, tables: Sequence[Table]) -> set[str]:
-        """Return the places of all files that some tables' metadata speaks of, as it is now or was a moment ago.
-
-        Raises:
-            ConnectorError: ICEBERG_INVALID_METADATA, manifests cannot be read.
+        Args:
+            without: a table that is not among them.
         """
-        return set[str]().union(*map(self._known_files_of, tables))
+        from rowmerge_nb.connectors.iceberg.census import Census
+
+        census = Census()
+        for name, table in self._loaded(census):
+            if without is None or table.name() != without.name():
+                census.add(str(name), table, self._known_files_of)
+        return census
+
+    def all(self) -> list[Table]:
+        """Return all tables that can be read, as they are now."""
+        from rowmerge_nb.connectors.iceberg.census import Census
+
+        return [table for _, table in self._loaded(Census())]
+
+    def _loaded(self, census: Census) -> Iterator[tuple[SchemaTableName, Table]]:
+        """Yield all tables; those whose metadata cannot be read are left out of a census."""
+        for name in self.names():
+            try:
+                table = self.load(name)
+            except ConnectorError as error:
+                census.leave_out(str(name), error, self._metadata_files_of(name))
+                continue
+            if table is not None:
+                yield name, table
 
     def _known_files_of(self, table: Table) -> set[str]:
         name = SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))

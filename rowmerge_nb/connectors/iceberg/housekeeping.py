@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_OWN",
+    "UNREAD",
     "Removal",
     "Search",
     "dropped_folder",
@@ -128,11 +129,13 @@ class Removal:
         io: pyiceberg's access to files.
         removed: the locations of the files that are gone.
         left: why files are left, by location.
+        problems: sentences about tables that cannot be read.
     """
 
     io: Any
     removed: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
     def remove(self, location: str) -> None:
         """Remove a file; a file that is gone already counts."""
@@ -152,10 +155,12 @@ class Removal:
         for reason, one in itertools.groupby(sorted(self.left.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]):
             locations = [location for location, _ in one]
             outcome.notices.append(f"{_were(len(locations))} left ({reason}): {_shortened(locations)}")
+        outcome.notices.extend(self.problems)
 
 
 NOT_OWN: Final = "not in a folder of the table's own"
 """Why a file is left that metadata names."""
+UNREAD: Final = "another table cannot be read, and may need them"
 _LINK: Final = "links are not followed"
 _SHOWN: Final = 5
 
@@ -454,19 +459,27 @@ def _read(io: Any, location: str) -> str | None:
         return None
 
 
-def known_files(table: Table) -> set[str]:
-    """Give the places of all files that a table's metadata speaks of, those of its older snapshots included."""
+def known_files(table: Table, *, strict: bool = True) -> set[str]:
+    """Return the places of all files that a table's metadata speaks of, those of its older snapshots included.
+
+    Args:
+        table: the table.
+        strict: what cannot be read is raised; else it is passed over.
+    """
+    errors = () if strict else (Exception,)
     metadata = table.metadata
     known = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     known |= {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
     manifests = set()
     for snapshot in metadata.snapshots:
         known.add(snapshot.manifest_list)
-        manifests.update(snapshot.manifests(table.io))
+        with suppress(*errors):
+            manifests.update(snapshot.manifests(table.io))
     for manifest in manifests:
         known.add(manifest.manifest_path)
-        entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-        known.update(entry.data_file.file_path for entry in entries)
+        with suppress(*errors):
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+            known.update(entry.data_file.file_path for entry in entries)
     return set(places_of(known))
 
 

@@ -24,7 +24,7 @@ class CatalogOrphans:
         catalog: the catalog's name.
         store: its kind of store.
         orphans: what dead processes have left behind, or what of it was removed.
-        problem: why the store could not be asked; ``""`` if it could.
+        problem: why the store, or a part of it, could not be asked; ``""`` if all of it could.
     """
 
     catalog: str
@@ -45,7 +45,8 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
             orphans = tuple(connector.remove_orphans() if remove else connector.orphans())
             if (directory := connector.shared_directory) is not None:
                 orphans += tuple(orphaned_marks(directory, remove=remove))
-            found.append(CatalogOrphans(catalog, connector.name, orphans))
+            problem = " ".join(f"{sentence.rstrip('.')}." for sentence in connector.orphan_problems())
+            found.append(CatalogOrphans(catalog, connector.name, orphans, problem))
         except RowMergeError as error:
             found.append(CatalogOrphans(catalog, connector.name, problem=str(error)))
         except Exception as error:  # noqa: BLE001 - whatever a connector raises must not hide what the others have
