@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     files_below,
     has_files,
     known_files,
+    lower_name,
     remove_folder,
 )
 from rowmerge_nb.connectors.iceberg.ownership import own_folder
@@ -627,9 +628,13 @@ class Tables:
         from rowmerge_nb.connectors.iceberg.census import Census
 
         census = Census()
-        for name, table in self._loaded(census):
-            if without is None or table.name() != without.name():
-                census.add(str(name), table, self._known_files_of)
+        excluded = None if without is None else lower_name(without)
+        for name, table in self._loaded(census, excluded):
+            census.add(name, table, self._known_files_of)
+        # A table that was dropped meanwhile is no broken one.
+        for name in list(census.errors) if self._warehouse is not None else ():
+            if not self._metadata_files_of(name):
+                del census.errors[name]
         return census
 
     def all(self) -> list[Table]:
@@ -638,19 +643,21 @@ class Tables:
 
         return [table for _, table in self._loaded(Census())]
 
-    def _loaded(self, census: Census) -> Iterator[tuple[SchemaTableName, Table]]:
-        """Yield all tables; those whose metadata cannot be read are left out of a census."""
+    def _loaded(self, census: Census, excluded: SchemaTableName | None = None) -> Iterator[tuple[SchemaTableName, Table]]:
+        """Yield all tables but one; those whose metadata cannot be read are left out of a census."""
         for name in self.names():
+            if name == excluded:
+                continue
             try:
                 table = self.load(name)
             except ConnectorError as error:
-                census.leave_out(str(name), error, self._metadata_files_of(name))
+                census.leave_out(name, error, self._metadata_files_of(name))
                 continue
             if table is not None:
                 yield name, table
 
     def _known_files_of(self, table: Table) -> set[str]:
-        name = SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
+        name = lower_name(table)
         while True:
             try:
                 return known_files(table)

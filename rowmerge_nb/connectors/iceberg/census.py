@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.iceberg.files import places_of
-from rowmerge_nb.connectors.iceberg.housekeeping import known_files
+from rowmerge_nb.connectors.iceberg.housekeeping import known_files, lower_name
 from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
 from rowmerge_nb.errors import RowMergeError, error_text
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyiceberg.table import Table
+
+    from rowmerge_nb.spi.handles import SchemaTableName
 
 __all__ = ["Census"]
 
@@ -32,16 +34,18 @@ class Census:
 
     tables: list[Table] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
-    errors: dict[str, Exception] = field(default_factory=dict)
+    errors: dict[SchemaTableName, Exception] = field(default_factory=dict)
     _folders: set[str] = field(default_factory=set)
     _named: set[str] = field(default_factory=set)
 
     @property
     def sentences(self) -> list[str]:
         """What is left out, and why."""
-        return [f"Table '{name}' and its files were left out: {_text(error)}" for name, error in sorted(self.errors.items())]
+        return [
+            f"Table '{name}' and its files were left out: {_text(error)}" for name, error in sorted(self.errors.items(), key=str)
+        ]
 
-    def add(self, name: str, table: Table, known: Callable[[Table], set[str]]) -> None:
+    def add(self, name: SchemaTableName, table: Table, known: Callable[[Table], set[str]]) -> None:
         """Add a table; it is left out if its files are not known.
 
         Args:
@@ -58,12 +62,14 @@ class Census:
 
     def refuse(self, table: Table, error: Exception) -> None:
         """Leave a table out after all, whose folders cannot be looked at."""
-        name = ".".join(table.name()).lower()
+        name = lower_name(table)
         self.tables = [one for one in self.tables if one.name() != table.name()]
         if name not in self.errors:
             self.leave_out(name, error, [table.metadata_location], table)
 
-    def leave_out(self, name: str, error: Exception, metadata_files: Iterable[str], table: Table | None = None) -> None:
+    def leave_out(
+        self, name: SchemaTableName, error: Exception, metadata_files: Iterable[str], table: Table | None = None
+    ) -> None:
         """Leave a table out.
 
         Args:

@@ -320,8 +320,8 @@ class IcebergConnector(Connector):
         running, ended = self._prefixes()
         listing = _listing(table)
         census = self._tables.census()
-        if str(handle.name) in census.errors:
-            raise census.errors[str(handle.name)]
+        if handle.name in census.errors:
+            raise census.errors[handle.name]
         removal.problems += census.sentences
         search = self._search(listing, census, running, ended, age)
         for orphan in search.orphans():

@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.iceberg.servers import require_reachable
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "has_files",
     "known_files",
     "listing_of",
+    "lower_name",
     "remove_attempts",
     "remove_folder",
     "remove_location",
@@ -457,6 +459,11 @@ def _read(io: Any, location: str) -> str | None:
             return str(file.read().decode(errors="replace"))
     except FileNotFoundError:
         return None
+
+
+def lower_name(table: Table) -> SchemaTableName:
+    """Return a table's name as statements have it."""
+    return SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
 
 
 def known_files(table: Table, *, strict: bool = True) -> set[str]:

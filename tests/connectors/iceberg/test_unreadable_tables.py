@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import IcebergConnector
+from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
 from rowmerge_nb.engine.catalog.orphans import orphans_of
 from rowmerge_nb.errors import ConnectorError
@@ -170,3 +171,19 @@ def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(st
     rewrite(store, lambda content: content["properties"].update({"write.data.path": location}))
     damage_manifests(store)
     assert [orphan.name for orphan in store.remove_orphans()] == [f"file://{good}"]
+
+
+def test_a_table_that_is_dropped_meanwhile_is_not_left_out(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, folder = old_file(folder_of(store)), folder_of(store, BAD)
+    whole: Any = EmbeddedCatalog.load_table
+
+    def meanwhile(catalog: EmbeddedCatalog, identifier: tuple[str, str]) -> Any:
+        if identifier == ("default", "bad") and folder.exists():
+            catalog.drop_table(identifier)
+            shutil.rmtree(folder)
+            raise FileNotFoundError
+        return whole(catalog, identifier)
+
+    monkeypatch.setattr(EmbeddedCatalog, "load_table", meanwhile)
+    assert [orphan.name for orphan in store.remove_orphans()] == [f"file://{good}"]
+    assert store.orphan_problems() == []
