@@ -39,7 +39,7 @@ def orphans_bundle(found: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
     subject, them = (f"{len(rows)} leftovers", "them") if len(rows) > 1 else ("1 leftover", "it")
     verb = "were" if len(rows) > 1 else "was"
     done = f"{verb} removed" if removed else f"{verb} found; %merge doctor --orphans --remove removes {them}"
-    asked = f"{len(found) - len(problems)} of {len(found)} catalogs answered"
+    asked = f"{len(found) - len(problems)} of {len(found)} catalogs answered in full"
     if not rows and not problems:
         names = ", ".join(catalog.catalog for catalog in found)
         asked = f"the {len(found)} catalogs: {names}" if len(found) > 1 else f"the catalog {names}"

@@ -160,5 +160,9 @@ class Connector(ABC):
         """Remove what `orphans` lists; gives what was removed."""
         return ()
 
+    def orphan_problems(self) -> Sequence[str]:
+        """Return which parts of the store the last `orphans` or `remove_orphans` of this thread has left out, and why: a sentence for each."""
+        return ()
+
     def close(self) -> None:
         """Free what the connector holds; called when its engine is closed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import uuid
 import weakref
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
@@ -13,14 +13,17 @@ from urllib.parse import quote as percent
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
+    UNREAD,
     Removal,
+    dropped_folder,
     expired_files,
     files_below,
     has_files,
     known_files,
+    lower_name,
     remove_folder,
 )
-from rowmerge_nb.connectors.iceberg.ownership import Ownership, own_folder
+from rowmerge_nb.connectors.iceberg.ownership import own_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -30,17 +33,21 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
 
+    from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.connectors.iceberg.definitions import Definition
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.connector import Orphan
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
 
@@ -336,6 +343,15 @@ class Tables:
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
+    def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
+        """Return the metadata files that the embedded catalog has for a name, whatever the case of its letters."""
+        if self._warehouse is None:
+            return []
+        query = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE metadata_location IS NOT NULL"
+        with self._asking("catalog"), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
+            entries = connection.execute(query).fetchall()
+        return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
+
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
         """Give the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
         if self._warehouse is None:
@@ -497,7 +513,9 @@ class Tables:
             hint = f"See that it is spelled right and can be reached from here, or leave the property {name} out."
             raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=(name,), hint=hint) from error
 
-    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer) -> int | None:
+    def commit(
+        self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
+    ) -> ConnectorTableVersion | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
 
         Args:
@@ -533,14 +551,14 @@ class Tables:
         self.require_own(handle.name, table)
         return table
 
-    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
+    def truncate(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
-    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> int | None:
+    def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
         """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
@@ -579,12 +597,15 @@ class Tables:
             expire(handle, there, latest.transaction(), writer)
         # Nothing may fail any more: what stays is found among the orphans.
         with suppress(Exception):
-            others = [one for one in self.all() if one.name() != table.name()]
-            known, ownership = self.known_files(others), Ownership(table, others)
+            census = self.census(without=table)
+            removal.problems += census.sentences
+            ownership = census.ownership(table)
             for file, place in zip(files, places_of(files), strict=True):
-                if place not in known and ownership.has(place):
+                if place not in census.known and census.errors:
+                    removal.left[file] = UNREAD
+                elif place not in census.known and ownership.has(place):
                     removal.remove(file)
-                elif place not in known:
+                elif place not in census.known:
                     removal.left[file] = NOT_OWN
         return removal
 
@@ -598,20 +619,45 @@ class Tables:
             conflict(handle.name, "another commit removed files that were being looked at")
         raise _unreadable(handle.name, error) from error
 
-    def all(self) -> list[Table]:
-        """Return all tables as they are now."""
-        return list(filter(None, map(self.load, self.names())))
+    def census(self, without: Table | None = None) -> Census:
+        """Return all tables as they are now, or were a moment ago, and the places of all files that they speak of.
 
-    def known_files(self, tables: Sequence[Table]) -> set[str]:
-        """Return the places of all files that some tables' metadata speaks of, as it is now or was a moment ago.
-
-        Raises:
-            ConnectorError: ICEBERG_INVALID_METADATA, manifests cannot be read.
+        Args:
+            without: a table that is not among them.
         """
-        return set[str]().union(*map(self._known_files_of, tables))
+        from rowmerge_nb.connectors.iceberg.census import Census
+
+        census = Census()
+        excluded = None if without is None else lower_name(without)
+        for name, table in self._loaded(census, excluded):
+            census.add(name, table, self._known_files_of)
+        # A table that was dropped meanwhile is no broken one.
+        for name in list(census.errors) if self._warehouse is not None else ():
+            if not self._metadata_files_of(name):
+                del census.errors[name]
+        return census
+
+    def all(self) -> list[Table]:
+        """Return all tables that can be read, as they are now."""
+        from rowmerge_nb.connectors.iceberg.census import Census
+
+        return [table for _, table in self._loaded(Census())]
+
+    def _loaded(self, census: Census, excluded: SchemaTableName | None = None) -> Iterator[tuple[SchemaTableName, Table]]:
+        """Yield all tables but one; those whose metadata cannot be read are left out of a census."""
+        for name in self.names():
+            if name == excluded:
+                continue
+            try:
+                table = self.load(name)
+            except ConnectorError as error:
+                census.leave_out(name, error, self._metadata_files_of(name))
+                continue
+            if table is not None:
+                yield name, table
 
     def _known_files_of(self, table: Table) -> set[str]:
-        name = SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
+        name = lower_name(table)
         while True:
             try:
                 return known_files(table)
@@ -659,7 +705,9 @@ class Tables:
                 msg = f"Schema '{name.schema}' does not exist"
                 raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
 
-    def restore(self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer) -> int | None:
+    def restore(
+        self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer
+    ) -> ConnectorTableVersion | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
 
         Args:
@@ -678,45 +726,97 @@ class Tables:
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
-        with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
-            self.catalog.drop_table(table.name())
+        folder, embedded = self._folder_to_remove(handle, table), self._embedded
+        with embedded.leaving(folder) if embedded is not None else nullcontext():
+            with self._asking(f"table '{handle.name}'", lambda: not self._has_identity(handle.name, handle.identity)):
+                self.catalog.drop_table(table.name())
+            if embedded is not None and folder is not None:
+                self._remove_dropped(embedded, table, folder)
+
+    def _folder_to_remove(self, handle: IcebergTableHandle, table: Table) -> str | None:
+        """Return the folder that goes with a dropped table; None if its files stay."""
         path = local_path(handle.location)
         # A location that the catalog's metadata file does not confirm may be anybody's folder.
-        if (
-            self._warehouse is None
-            or path is None
-            or own_folder(table) is None
-            or handle.properties.get("gc.enabled", "true").lower() == "false"
-        ):
-            return
-        # A location may have been given with steps upwards.
-        folder = Path(path).resolve()
-        if self._warehouse.resolve() in folder.parents and not self._is_shared(table, folder):
-            remove_folder(Path(path))
+        if path is None or own_folder(table) is None or handle.properties.get("gc.enabled", "true").lower() == "false":
+            return None
+        return path if self._is_within(path) else None
+
+    def _is_within(self, path: str) -> bool:
+        """Return whether a folder is below the warehouse; a location may have been given with steps upwards."""
+        return self._warehouse is not None and self._warehouse.resolve() in Path(path).resolve().parents
+
+    def _remove_dropped(self, embedded: EmbeddedCatalog, table: Table, folder: str) -> None:
+        """Remove the folder of a table that was dropped; what is left of it is found among the orphans."""
+        try:
+            is_shared = self._is_shared(table, Path(folder).resolve())
+            if is_shared:
+                embedded.forget_folders([folder])
+            elif is_shared is False:
+                remove_folder(Path(folder))
+        finally:
+            # The table is dropped by now: nothing may fail any more.
+            with suppress(Exception):
+                embedded.release_folder(folder)
+
+    def dropped_folders(self, known: Collection[str], age: dt.timedelta) -> list[Orphan]:
+        """Return the folders of dropped tables whose removal did not come to its end.
+
+        Args:
+            known: the places of all files that the tables of the catalog have; others may have files in a dropped table's folder.
+            age: how old a folder must be at least, if nothing is known of the process that removes it.
+        """
+        embedded = self._embedded
+        if embedded is None:
+            return []
+        with self._asking("catalog"):
+            recorded = embedded.dropped_folders()
+        places = {*known, *places_of(self._metadata_paths())} if recorded else set()
+        orphans = []
+        for folder, process in sorted(recorded.items()):
+            root = str(Path(folder).resolve())
+            if not self._is_within(folder) or any(place.startswith(f"{root}/") for place in places):
+                continue
+            orphan = dropped_folder(Path(folder), process, age)
+            if orphan is not None:
+                orphans.append(orphan)
+        return orphans
+
+    def release_folder(self, folder: str) -> None:
+        """Record that a dropped table's folder was removed."""
+        if self._embedded is not None:
+            with self._asking("catalog"):
+                self._embedded.release_folder(folder)
+
+    @property
+    def _embedded(self) -> EmbeddedCatalog | None:
+        """The catalog in the warehouse directory; None with another one."""
+        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+        return self.catalog if isinstance(self.catalog, EmbeddedCatalog) and self._warehouse is not None else None
 
     def _has_identity(self, name: SchemaTableName, identity: str) -> bool:
         """Return whether a name is that of a certain table."""
         now = self.load(name)
         return now is not None and str(now.metadata.table_uuid) == identity
 
-    def _is_shared(self, table: Table, folder: Path) -> bool:
-        """Tell whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there."""
-        if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
-            return True
-        unknown = files_below(folder)
+    def _is_shared(self, table: Table, folder: Path) -> bool | None:
+        """Return whether another table has files in the folder of one that was dropped: registered ones, or those that it writes there.
+
+        Returns:
+            None if a table is damaged, so that its files are not known.
+        """
         # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
-            unknown -= known_files(table)
+            if any(Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()):
+                return True
+            unknown = files_below(folder) - known_files(table)
             # All other tables are read only if there is anything of theirs to be found; what failed statements have left is nobody's.
             others = filter(None, map(self.load, self.names())) if unknown else ()
             return any(not unknown.isdisjoint(known_files(other)) for other in others)
-        # Where a table is damaged, nobody can tell whose the files are.
-        return bool(unknown)
+        return None
 
     def _metadata_paths(self) -> list[str]:
         """Give the local paths of the newest metadata files of all tables in a warehouse."""
-        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-
-        assert isinstance(self.catalog, EmbeddedCatalog)
+        assert self._embedded is not None
         with self._asking("catalog"):
-            return [path for path in map(local_path, self.catalog.metadata_files()) if path is not None]
+            return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]

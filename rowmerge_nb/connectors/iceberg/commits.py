@@ -48,6 +48,7 @@ from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -505,7 +506,7 @@ def commit(
     writer: Writer,
     *,
     is_new: bool = False,
-) -> int | None:
+) -> ConnectorTableVersion | None:
     """Commit a change; commits that it goes with are no obstacle, pyiceberg tries again on top of them.
 
     Args:
@@ -516,7 +517,7 @@ def commit(
         is_new: the table is made by this transaction.
 
     Returns:
-        The snapshot that was made; None where there was nothing to add.
+        The snapshot that was made, with the one below it; None where there was nothing to add.
 
     Raises:
         ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR if the catalog has failed, or ICEBERG_COMMIT_ERROR with
@@ -533,7 +534,14 @@ def commit(
         _stage(producer)
         landed = _holds(producer)
     _commit(change.handle, transaction, producer, writer, landed, is_new=is_new)
-    return None if producer is None else producer.snapshot_id
+    return None if producer is None else _version_of(producer)
+
+
+def _version_of(producer: _AnySchema) -> ConnectorTableVersion:
+    """Return the snapshot that a commit made, with its parent: pyiceberg changes that when it tries again on top of another commit."""
+    parent = producer._parent_snapshot_id  # noqa: SLF001
+    below = None if parent is None else ConnectorTableVersion(parent)
+    return ConnectorTableVersion(producer.snapshot_id, made_from=below)
 
 
 def _add_columns(handle: IcebergTableHandle, transaction: Transaction) -> Callable[[TableMetadata], bool]:
@@ -557,7 +565,7 @@ def replace(
     transaction: Transaction,
     properties: Mapping[str, str],
     writer: Writer,
-) -> int:
+) -> ConnectorTableVersion:
     """Commit a table that is made anew, with its rows in a snapshot that has no parent; any commit since it was looked at is in the way.
 
     Args:
@@ -576,7 +584,7 @@ def replace(
     # Nothing is tried again on top of another commit: it was the table as it was that was to be replaced.
     transaction._snapshot_producers.clear()  # noqa: SLF001
     _commit(former, transaction, producer, writer, _holds(producer))
-    return int(producer.snapshot_id)
+    return _version_of(producer)
 
 
 def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, writer: Writer) -> None:
@@ -600,14 +608,14 @@ def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
 
-def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
+def truncate(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
     """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
     return _emptied(handle, Truncation(transaction), transaction, writer)
 
 
 def restore(
     handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], transaction: Transaction, writer: Writer
-) -> int | None:
+) -> ConnectorTableVersion | None:
     """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
 
     Any commit since the table was looked at is in the way, whatever it has done: the catalog is asked to look at that once more.
@@ -636,7 +644,7 @@ def restore(
             # Of a statement that has added columns and changed no row.
             kept = transaction.table_metadata.schema().fields
             _commit(handle, transaction, None, writer, lambda now: now.schema().fields == kept)
-        return snapshot
+        return None if snapshot is None else ConnectorTableVersion(snapshot)
     if snapshot is None:
         return _emptied(handle, Emptying(handle, transaction), transaction, writer)
     try:
@@ -650,15 +658,15 @@ def restore(
         return any(entry.snapshot_id == snapshot for entry in now.snapshot_log[entries:])
 
     _commit(handle, transaction, None, writer, landed)
-    return snapshot
+    return ConnectorTableVersion(snapshot)
 
 
-def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> int:
+def gather_manifests(handle: IcebergTableHandle, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
     """Commit a snapshot of the same files in fewer manifests; arguments and errors as of `commit`."""
     producer = ManifestRewrite(transaction).of_statement(handle, writer)
     _stage(producer)
     _commit(handle, transaction, producer, writer, _holds(producer))
-    return int(producer.snapshot_id)
+    return _version_of(producer)
 
 
 def expire(handle: IcebergTableHandle, expired: Sequence[int], transaction: Transaction, writer: Writer) -> None:
@@ -685,10 +693,10 @@ def drop_statistics(handle: IcebergTableHandle, transaction: Transaction, writer
     _commit(handle, transaction, None, writer, lambda now: not now.statistics)
 
 
-def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> int:
+def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, writer: Writer) -> ConnectorTableVersion:
     _stage(producer.of_statement(handle, writer))
     _commit(handle, transaction, producer, writer, _holds(producer))
-    return producer.snapshot_id
+    return _version_of(producer)
 
 
 def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:

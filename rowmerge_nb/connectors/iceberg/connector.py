@@ -27,7 +27,6 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
 )
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
-from rowmerge_nb.connectors.iceberg.ownership import Ownership
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
+    from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
@@ -123,6 +123,7 @@ class IcebergConnector(Connector):
         self._transactions: dict[int, IcebergTransaction] = {}
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
         self._late: list[tuple[float, IcebergTransaction]] = []
+        self._searched = threading.local()
 
     # -- contract -------------------------------------------------------------------------------------------------
 
@@ -146,10 +147,10 @@ class IcebergConnector(Connector):
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if another commit is in the way; ICEBERG_CATALOG_ERROR, ICEBERG_COMMIT_ERROR.
         """
-        transaction, snapshot = self._transaction(transaction_handle), None
+        transaction, version = self._transaction(transaction_handle), None
         try:
             for action in transaction.actions:
-                snapshot = action()
+                version = action()
         except ConnectorError as error:
             transaction.asked = error.changed is not False
             if transaction.asked:
@@ -163,7 +164,7 @@ class IcebergConnector(Connector):
             for table in transaction.written[:1]:
                 io = file_io(table.io, table.location)
                 remove_attempts(io, folders, {transaction.prefix}, transaction.kept, deep=False)
-        return None if snapshot is None else ConnectorTableVersion(snapshot)
+        return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo the transaction: remove all files that its tasks have written, unless they may belong to a table by now."""
@@ -298,7 +299,8 @@ class IcebergConnector(Connector):
 
         In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them. Tables outside the
         warehouse may be another catalog's too, and folders outside of a table's own anybody's: of the files there only those of this
-        connector's statements and of dead processes are.
+        connector's statements and of dead processes are. A table that cannot be read is left out with all files that it names, and as long
+        as there is one, so are folders without a table: `orphan_problems` says which, and why.
 
         Args:
             age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
@@ -317,7 +319,11 @@ class IcebergConnector(Connector):
         removal = Removal(table.io)
         running, ended = self._prefixes()
         listing = _listing(table)
-        search = self._search(listing, self._tables.all(), running, ended, age)
+        census = self._tables.census()
+        if handle.name in census.errors:
+            raise census.errors[handle.name]
+        removal.problems += census.sentences
+        search = self._search(listing, census, running, ended, age)
         for orphan in search.orphans():
             if orphan.modified is not None and listing.at.timestamp() - orphan.modified > age.total_seconds():
                 removal.remove(orphan.name)
@@ -325,13 +331,12 @@ class IcebergConnector(Connector):
         return removal
 
     def _search(
-        self, listing: Listing, tables: Sequence[Table], running: Collection[str], ended: Collection[str], age: timedelta
+        self, listing: Listing, census: Census, running: Collection[str], ended: Collection[str], age: timedelta
     ) -> Search:
         """Return the search for orphans of a table, once its files are listed."""
-        table, known = listing.table, self._tables.known_files(tables)
-        others = [other for other in tables if other.name() != table.name()]
-        owns = Ownership(table, others).has
-        return Search(listing, known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
+        table = listing.table
+        owns = census.ownership(table).has
+        return Search(listing, census.known, running, ended, age, owns, lambda folder: self._is_shared(table, folder))
 
     def _rollback_to_snapshot(
         self, session: ConnectorSession, schema: str | None, table: str | None, snapshot_id: int | None
@@ -365,21 +370,40 @@ class IcebergConnector(Connector):
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Give leftovers, each with its table; None for the folder of a table that was never made."""
+        """Give leftovers, each with its table; None for the folder of a table that was never made, or was dropped."""
         # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
+        listings, refused = self._listings()
+        census = self._tables.census()
+        for table, error in refused:
+            census.refuse(table, error)
         found: list[tuple[Orphan, Table | None]] = []
-        listings = [_listing(table) for table in self._tables.all()]
-        tables = self._tables.all()
+        readable = {table.name() for table in census.tables}
         for listing in listings:
             table = listing.table
-            found += [(orphan, table) for orphan in self._search(listing, tables, running, ended, age).orphans()]
-            locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
-            used = [Path(path) for path in map(local_path, locations) if path]
-            folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
-        found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
+            if table.name() in readable:
+                found += [(orphan, table) for orphan in self._search(listing, census, running, ended, age).orphans()]
+        # The folders of a table that cannot be read are not known.
+        if not census.errors:
+            found += [(orphan, None) for orphan in folders_without_table(_unused(folders, census.tables), running, age)]
+            found += [(orphan, None) for orphan in self._tables.dropped_folders(census.known, age)]
+        self._searched.problems = census.sentences
         return sorted(found, key=lambda pair: pair[0].name)
+
+    def _listings(self) -> tuple[list[Listing], list[tuple[Table, ConnectorError]]]:
+        """List the files of all tables that can be read; return beside them the tables whose folders cannot be looked at."""
+        listings, refused = [], []
+        for table in self._tables.all():
+            try:
+                listings.append(_listing(table))
+            except ConnectorError as error:
+                refused.append((table, error))
+        return listings, refused
+
+    def orphan_problems(self) -> list[str]:
+        """Return which tables the last `orphans` or `remove_orphans` of this thread has left out, and why."""
+        return list(getattr(self._searched, "problems", ()))
 
     def _is_shared(self, table: Table, folder: str) -> bool:
         """Return whether files of unknown origin in a folder of a table may be another's.
@@ -401,7 +425,9 @@ class IcebergConnector(Connector):
         for orphan, table in sorted(found, key=lambda pair: not pair[0].name.endswith(SUFFIX)):
             if table is None:
                 remove_folder(Path(orphan.name))
-                removed.append(orphan)
+                self._tables.release_folder(orphan.name)
+                if not Path(orphan.name).exists():
+                    removed.append(orphan)
                 continue
             removal = Removal(table.io)
             removal.remove(orphan.name)
@@ -440,6 +466,16 @@ class IcebergSplitManager(ConnectorSplitManager):
     ) -> Sequence[IcebergSplit]:
         """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
+
+
+def _unused(folders: Collection[Path], tables: Sequence[Table]) -> set[Path]:
+    """Return the folders that no table writes into."""
+    kinds = ("data", "metadata")
+    locations = [
+        one for table in tables for one in (table.location(), *(table.properties.get(f"write.{k}.path", "") for k in kinds))
+    ]
+    used = [Path(path) for path in map(local_path, locations) if path]
+    return {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
 
 
 def _listing(table: Table) -> Listing:

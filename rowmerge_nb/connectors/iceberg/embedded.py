@@ -5,27 +5,44 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.exceptions import CommitFailedException
-from sqlalchemy import select
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from sqlalchemy import Column, MetaData, String, delete, inspect, select, update
+from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
 
 from rowmerge_nb.connectors.iceberg.notes import metadata_id
 from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
 from rowmerge_nb.connectors.iceberg.trust import GuardedCatalog
+from rowmerge_nb.connectors.shared.orphans import this_process
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pyiceberg.io import FileIO
     from pyiceberg.table import CommitTableResponse, StagedTable, Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
+    from pyiceberg.typedef import Identifier
 
 __all__ = ["EmbeddedCatalog"]
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DROPPED: Final = SqlTable(
+    "rowmerge_nb_dropped",
+    MetaData(),
+    Column("folder", String(1000), primary_key=True),
+    Column("process", String(300), nullable=False),
+)
+"""The folders of dropped tables that are still to be removed, each with the process that removes it; ``""`` if it has given up."""
+
+_LEAVING: Final[set[str]] = set()
+"""The folders that threads of this process remove just now."""
 
 
 class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
@@ -54,6 +71,80 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             # The catalog has said that the table has another metadata file, so nobody knows this one.
             self.discard(table.io)
             raise
+
+    @contextmanager
+    def leaving(self, folder: str | None) -> Iterator[None]:
+        """Have this thread's `drop_table` record, with the drop itself, that a folder is removed until the end of the context.
+
+        A table that others take out of the catalog has no such record: its folder stays.
+
+        Args:
+            folder: the table's folder; None for one that stays.
+        """
+        self._written.leaves = folder
+        if folder is not None:
+            _LEAVING.add(folder)
+        try:
+            yield
+        finally:
+            self._written.leaves = None
+            _LEAVING.discard(folder or "")
+
+    def drop_table(self, identifier: str | Identifier) -> None:
+        """Take a table out of the catalog; errors as pyiceberg has them."""
+        folder = getattr(self._written, "leaves", None)
+        if folder is None:
+            super().drop_table(identifier)
+            return
+        _DROPPED.create(self.engine, checkfirst=True)
+        name = Catalog.table_name_from(identifier)
+        namespace = Catalog.namespace_to_string(Catalog.namespace_from(identifier))
+        entry = delete(IcebergTables).where(
+            IcebergTables.catalog_name == self.name,
+            IcebergTables.table_namespace == namespace,
+            IcebergTables.table_name == name,
+        )
+        with Session(self.engine) as session:
+            if not session.execute(entry).rowcount:  # type: ignore[attr-defined]
+                msg = f"Table does not exist: {namespace}.{name}"
+                raise NoSuchTableError(msg)
+            session.execute(delete(_DROPPED).where(_DROPPED.c.folder == folder))
+            session.execute(_DROPPED.insert().values(folder=folder, process=this_process()))
+            session.commit()
+
+    def register_table(self, identifier: str | Identifier, metadata_location: str, *arguments: Any, **options: Any) -> Table:
+        """Take a table in by its metadata file; the folder of a dropped table stays if it is its."""
+        path = Path(local_path(metadata_location) or "")
+        self.forget_folders([folder for folder in self.dropped_folders() if path.is_relative_to(folder)])
+        return super().register_table(identifier, metadata_location, *arguments, **options)
+
+    def dropped_folders(self) -> dict[str, str]:
+        """Return the folders of dropped tables that are still to be removed, each with the process that does it now, ``""`` if none does."""
+        if not inspect(self.engine).has_table(_DROPPED.name):
+            return {}
+        with Session(self.engine) as session:
+            recorded = session.execute(select(_DROPPED.c.folder, _DROPPED.c.process)).all()
+        # A disk that has failed may not have let this process record that it has given up.
+        here = this_process()
+        return {folder: "" if process == here and folder not in _LEAVING else process for folder, process in recorded}
+
+    def release_folder(self, folder: str) -> None:
+        """Record that this process does no more for the folder of a dropped table: it is gone, or left to `remove_orphans`."""
+        if folder not in self.dropped_folders():
+            return
+        if not Path(folder).exists():
+            self.forget_folders([folder])
+            return
+        with Session(self.engine) as session:
+            session.execute(update(_DROPPED).where(_DROPPED.c.folder == folder).values(process=""))
+            session.commit()
+
+    def forget_folders(self, folders: Sequence[str]) -> None:
+        """Forget that folders are to be removed."""
+        if folders:
+            with Session(self.engine) as session:
+                session.execute(delete(_DROPPED).where(_DROPPED.c.folder.in_(folders)))
+                session.commit()
 
     @property
     def written(self) -> str | None:

@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.iceberg.servers import require_reachable
 from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_OWN",
+    "UNREAD",
     "Removal",
     "Search",
+    "dropped_folder",
     "expired_files",
     "files_below",
     "folders_without_table",
     "has_files",
     "known_files",
     "listing_of",
+    "lower_name",
     "remove_attempts",
     "remove_folder",
     "remove_location",
@@ -127,11 +131,13 @@ class Removal:
         io: pyiceberg's access to files.
         removed: the locations of the files that are gone.
         left: why files are left, by location.
+        problems: sentences about tables that cannot be read.
     """
 
     io: Any
     removed: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
     def remove(self, location: str) -> None:
         """Remove a file; a file that is gone already counts."""
@@ -151,10 +157,12 @@ class Removal:
         for reason, one in itertools.groupby(sorted(self.left.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]):
             locations = [location for location, _ in one]
             outcome.notices.append(f"{_were(len(locations))} left ({reason}): {_shortened(locations)}")
+        outcome.notices.extend(self.problems)
 
 
 NOT_OWN: Final = "not in a folder of the table's own"
 """Why a file is left that metadata names."""
+UNREAD: Final = "another table cannot be read, and may need them"
 _LINK: Final = "links are not followed"
 _SHOWN: Final = 5
 
@@ -401,6 +409,21 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
             yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
 
 
+def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
+    """Return the folder of a dropped table as an orphan; None if it is gone, or is being removed.
+
+    Args:
+        folder: the folder.
+        process: the process that removes it, ``""`` if it has given up.
+        age: how old the folder must be at least, if that process cannot be seen from here.
+    """
+    found = orphaned_path(folder, process=process)
+    if found.modified is None:
+        return None
+    since = datetime.now(UTC) - datetime.fromtimestamp(found.modified, UTC)
+    return None if process and _may_run(process, since, age) else found
+
+
 def _is_unmade(folder: Path, statement: str) -> bool:
     """Return whether no table can have been in a folder: at most the first metadata file, and lists of one statement, are there."""
     files = [file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")]
@@ -438,19 +461,32 @@ def _read(io: Any, location: str) -> str | None:
         return None
 
 
-def known_files(table: Table) -> set[str]:
-    """Give the places of all files that a table's metadata speaks of, those of its older snapshots included."""
+def lower_name(table: Table) -> SchemaTableName:
+    """Return a table's name as statements have it."""
+    return SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
+
+
+def known_files(table: Table, *, strict: bool = True) -> set[str]:
+    """Return the places of all files that a table's metadata speaks of, those of its older snapshots included.
+
+    Args:
+        table: the table.
+        strict: what cannot be read is raised; else it is passed over.
+    """
+    errors = () if strict else (Exception,)
     metadata = table.metadata
     known = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     known |= {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
     manifests = set()
     for snapshot in metadata.snapshots:
         known.add(snapshot.manifest_list)
-        manifests.update(snapshot.manifests(table.io))
+        with suppress(*errors):
+            manifests.update(snapshot.manifests(table.io))
     for manifest in manifests:
         known.add(manifest.manifest_path)
-        entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-        known.update(entry.data_file.file_path for entry in entries)
+        with suppress(*errors):
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+            known.update(entry.data_file.file_path for entry in entries)
     return set(places_of(known))
 
 

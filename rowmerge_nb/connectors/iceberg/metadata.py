@@ -138,14 +138,14 @@ class IcebergTransaction(Writer):
         tables: the tables that were looked up; None for those that are not there.
         former: those that were looked up as they were in one of their snapshots.
         written: the tables that data files are written into.
-        actions: what the commit does, in order; each gives the snapshot that it makes, or None.
+        actions: what the commit does, in order; each returns the version that it makes, or None.
         kept: files that the commit makes part of a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
     former: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
     written: list[IcebergTableHandle] = field(default_factory=list)
-    actions: list[Callable[[], int | None]] = field(default_factory=list)
+    actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:

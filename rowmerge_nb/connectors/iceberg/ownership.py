@@ -34,16 +34,18 @@ def own_folder(table: Table) -> str | None:
 class Ownership:
     """The files that may be removed for a table.
 
-    They are those in its own folder, unless they are in the folder of another table within that. Outside of it, in the folders that the
+    They are those in its own folder, unless they are in the folder of another table within that, or of one that cannot be read. Outside of it, in the folders that the
     table's properties name, they are files with names that writers of Iceberg make, if no table's folder is around them.
 
     Args:
         table: the table.
         others: all other tables of its catalog.
+        fences: folders of tables that cannot be read.
     """
 
-    def __init__(self, table: Table, others: Iterable[Table]) -> None:
+    def __init__(self, table: Table, others: Iterable[Table], fences: Iterable[str] = ()) -> None:
         self._own = own_folder(table)
+        self._fences = [fence for fence in fences if fence == self._own or self._is_nearer(fence)]
         self._others = {folder for folder in map(own_folder, others) if folder is not None and folder != self._own}
         named = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
         [self._metadata, *places] = places_of(
@@ -54,9 +56,9 @@ class Ownership:
 
     def has(self, place: str) -> bool:
         """Return whether a file is the table's own, by its place as `places_of` gives it: a link leads out of a folder."""
-        if {"..", "."} & set(place.split("/")) or any(
-            _is_below(place, other) for other in self._others if self._is_nearer(other)
-        ):
+        if {"..", "."} & set(place.split("/")) or any(_is_below(place, fence) for fence in self._fences):
+            return False
+        if any(_is_below(place, other) for other in self._others if self._is_nearer(other)):
             return False
         if self._own is not None and _is_below(place, self._own):
             return True

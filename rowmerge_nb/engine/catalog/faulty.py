@@ -183,6 +183,10 @@ class FaultyConnector(Connector):
         """Have the connector that is wrapped remove it."""
         return self.connector.remove_orphans()
 
+    def orphan_problems(self) -> Sequence[str]:
+        """Return what the connector that is wrapped has left out."""
+        return self.connector.orphan_problems()
+
     def close(self) -> None:
         """Close the connector that is wrapped."""
         self.connector.close()

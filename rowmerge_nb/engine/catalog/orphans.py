@@ -27,7 +27,7 @@ class CatalogOrphans:
         catalog: the catalog's name.
         store: its kind of store.
         orphans: what dead processes have left behind, or what of it was removed.
-        problem: why the store could not be asked; ``""`` if it could.
+        problem: why the store, or a part of it, could not be asked; ``""`` if all of it could.
     """
 
     catalog: str
@@ -69,7 +69,8 @@ def _orphans_in(catalog: str, connector: Connector, *, remove: bool) -> CatalogO
         orphans = tuple(connector.remove_orphans() if remove else connector.orphans())
         if (directory := connector.shared_directory) is not None:
             orphans += tuple(orphaned_marks(directory, remove=remove))
-        return CatalogOrphans(catalog, connector.name, orphans)
+        problem = " ".join(f"{sentence.rstrip('.')}." for sentence in connector.orphan_problems())
+        return CatalogOrphans(catalog, connector.name, orphans, problem)
     except RowMergeError as error:
         return CatalogOrphans(catalog, connector.name, problem=str(error))
     except Exception as error:  # noqa: BLE001 - whatever a connector raises must not hide what the others have

@@ -314,7 +314,7 @@ def row_change_trace(
     """
     done, account = trace.state == StatementState.FINISHED, run.account
     told = account if account is not None and (done or account.clause_rows) else None
-    before = analysis.target.row_count
+    before = run.rows_before(analysis.target.row_count)
     return replace(
         trace,
         name=analysis.target.name,
