@@ -102,11 +102,11 @@ class Changes:
     def that_made(self, table: tuple[str, ...], version: ConnectorTableVersion | None) -> Change | None:
         """Return the change that has made a version of a table, or None.
 
-        Where threads change one table side by side, the change that was noted last need not be the one that was committed last.
+        Where threads change one table side by side, the change that was noted last need not be the one that was committed last. A change
+        of columns alone and a restored version leave the table in a version that another change has made: the later one counts.
         """
-        return next(
-            (change for change in self._made if change.table == table and version is not None and change.after == version), None
-        )
+        made = (change for change in reversed(self._made) if version is not None and change.after == version)
+        return next((change for change in made if change.table == table), None)
 
     def _took_back(self, undone: Change) -> None:
         """Forget the change that was taken back; the one before it, if nobody came between, has its rows in the new version now."""
