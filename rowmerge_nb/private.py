@@ -30,6 +30,9 @@ _MARK: Final = b"A private directory of rowmerge_nb\n"
 _OTHERS: Final = 0o077
 _HINT: Final = "Make room there, or set the variable TMPDIR to a directory that you may write to, and start Python anew."
 
+_USED: Final[set[str]] = set()
+"""The temporary folders in which this process has made private directories."""
+
 
 class PrivateDirectory:
     """A directory of this process, which only this user may look into; `sweep` removes it if the process does not.
@@ -51,9 +54,12 @@ class PrivateDirectory:
     def __init__(self) -> None:
         self._process = os.getpid()
         with needs_temporary_space():
-            # A cleaner may have removed the folder that the variable TMPDIR names.
-            Path(tempfile.gettempdir()).mkdir(mode=0o700, parents=True, exist_ok=True)
+            place = tempfile.gettempdir()
+            if place in _USED:
+                # A cleaner may have removed the folder that the variable TMPDIR names.
+                Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+            _USED.add(place)
             try:
                 self._lock = _made_lock(self.path / _LOCK)
             except BaseException:

@@ -6,7 +6,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.spark.interrupts import Interrupts, WaitEndedError, interrupts_put_off, raise_put_off
+from rowmerge_nb.engine.spark.interrupts import (
+    Interrupts,
+    WaitEndedError,
+    interrupts_put_off,
+    interrupts_reported,
+    raise_put_off,
+)
 from rowmerge_nb.engine.spark.marks import orphaned_marks
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.words import plural
@@ -49,18 +55,19 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
     """
     answers: list[CatalogOrphans] = []
     catalogs = sorted(connectors)
-    try:
+
+    def report(interrupt: BaseException) -> StatementInterrupted:
+        if not remove:
+            return StatementInterrupted("The search for leftovers was interrupted; nothing was removed", step="orphans")
+        begun = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
+        return _interrupted_removal(answers, catalogs, begun)
+
+    with interrupts_reported(report):
         for catalog in catalogs:
             with interrupts_put_off() if remove else nullcontext(Interrupts()) as interrupts:
                 answers.append(_orphans_in(catalog, connectors[catalog], remove=remove))
             if interrupts.came:
                 raise_put_off()
-    except KeyboardInterrupt as interrupt:
-        if not remove:
-            msg = "The search for leftovers was interrupted; nothing was removed"
-            raise StatementInterrupted(msg, step="orphans") from interrupt
-        begun = catalogs[len(answers)] if isinstance(interrupt, WaitEndedError) else ""
-        raise _interrupted_removal(answers, catalogs, begun) from interrupt
     return answers
 
 

@@ -27,7 +27,7 @@ the result.
 
 **Where nothing stays**, as in the making of a cache, `told_where_nothing_stays` ends what was begun and says so in a sentence.
 
-Shorter stretches put interrupts off by `interrupts_put_off`. Signals reach the main thread alone, so that in others there is nothing to do.
+Shorter stretches put interrupts off by `interrupts_put_off`. Work that is no statement reports one by `interrupts_reported`. Signals reach the main thread alone, so that in others there is nothing to do.
 A connector whose driver loses interrupts has means of its own (`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt here
 as Python does.
 """
@@ -59,6 +59,7 @@ __all__ = [
     "interrupts_afterwards",
     "interrupts_let_in",
     "interrupts_put_off",
+    "interrupts_reported",
     "no_return",
     "note_result",
     "raise_put_off",
@@ -604,3 +605,16 @@ def interrupts_let_in() -> Iterator[None]:
         return
     with guard.let_in():
         yield
+
+
+@contextmanager
+def interrupts_reported(report: Callable[[KeyboardInterrupt], RowMergeError]) -> Iterator[None]:
+    """Raise an error of this package for an interrupt of work that is no statement.
+
+    Args:
+        report: builds the error.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise report(interrupt) from interrupt

@@ -126,7 +126,7 @@ def definition(properties: dict[str, Any]) -> Any:
 def test_a_data_location_of_an_unknown_scheme_can_be_put_right(store: IcebergConnector) -> None:
     with table(store).transaction() as transaction:
         transaction.set_properties({"write.data.path": "nonsense://x/y"})
-    with pytest.raises(ConnectorError, match=r"ICEBERG_FILESYSTEM_ERROR: Directory 'nonsense://x/y'"):
+    with pytest.raises(ConnectorError, match=r"PERMISSION_DENIED: File 'nonsense://x/y/"):
         insert(store, rows(4))
     statement = Statement(store)
     statement.metadata.alter_table(statement.session, statement.handle, SetProperties({"data_location": None}))
