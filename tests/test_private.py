@@ -76,6 +76,7 @@ def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left
 
 
 def test_a_temporary_directory_that_a_cleaner_has_removed_is_made_anew(shared: Path) -> None:
+    PrivateDirectory().remove()
     shared.rmdir()
     own = PrivateDirectory()
     assert own.path.parent == shared
