@@ -29,7 +29,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:No preferred file implementation
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[IcebergConnector]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IcebergConnector]:
+    # A location without a leading slash is one below the working directory.
+    monkeypatch.chdir(tmp_path)
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1, 2))
         insert(store, rows(3))
