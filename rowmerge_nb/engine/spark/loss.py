@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.errors import error_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -101,7 +103,7 @@ def loss_of(session: Any) -> str:
 def note_failure(session: Any, failure: BaseException) -> str:
     """Look whether a failure of Spark means that its folder is empty; return why the session can be used no more."""
     home = home_of(session)
-    if home is not None and _NO_FILE.search(str(failure)):
+    if home is not None and _NO_FILE.search(error_text(failure)):
         home.condemned = True
     process = _process_of(getattr(session, "sparkContext", None)) if _is_of_connection(failure) else None
     if process is not None:
