@@ -82,13 +82,14 @@ class Writer:
             data: data files are written too.
 
         Raises:
-            ConnectorError: a note cannot be written.
+            ConnectorError: a note cannot be written, or a folder that the table names is relative.
         """
         self.name("commit")
         for location in _locations(table, self.prefix, data=data):
             if location in self.notes:
                 continue
             folder = location.rpartition("/")[0]
+            _require_absolute(folder, table.name)
             self.notes[location] = table.io
             try:
                 with create(table.io, location) as file:
@@ -200,6 +201,19 @@ def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: 
         msg = f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}"
         hint = "See that driver and workers reach the table's folder, and run the statement again."
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+
+
+def _require_absolute(folder: str, table: object) -> None:
+    """Refuse a folder that each process would look for below its own working directory.
+
+    Raises:
+        ConnectorError: ICEBERG_INVALID_METADATA.
+    """
+    path = local_path(folder)
+    if path is not None and not path.startswith("/"):
+        msg = f"Directory '{folder}' of Iceberg table '{table}' has neither a scheme nor a leading slash"
+        hint = "Correct the property write.data.path or write.metadata.path with the engine that has set it."
+        raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
 
 
 def _refused(error: Exception, folder: str, table: object) -> ConnectorError:

@@ -86,6 +86,21 @@ def test_no_value_of_a_property_makes_an_internal_error(store: IcebergConnector,
         attempt(lambda: store.orphans(timedelta()))
 
 
+@pytest.mark.parametrize("name", ["write.data.path", "write.metadata.path"])
+@pytest.mark.parametrize("kind", [*sorted(STATEMENTS), "insert"])
+def test_nothing_is_written_below_the_working_directory(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    set_by_another_engine(store, name, "relative/folder")
+    try:
+        insert(store, rows(4)) if kind == "insert" else run(store, kind)
+    except ConnectorError as error:
+        assert error.code == "ICEBERG_INVALID_METADATA", error.message  # noqa: PT017 - statements that write no data files succeed
+    assert not list((tmp_path / "here").iterdir())
+
+
 def set_by_another_engine(store: IcebergConnector, name: str, value: str) -> None:
     """Write a property into the table's metadata, as an engine does that does not look at it."""
     path = Path(store.catalog.metadata_files()[0].removeprefix("file://"))  # type: ignore[attr-defined]
