@@ -386,7 +386,10 @@ class IcebergConnector(Connector):
                 found += [(orphan, table) for orphan in self._search(listing, census, running, ended, age).orphans()]
         # The folders of a table that cannot be read are not known.
         if not census.errors:
-            found += [(orphan, None) for orphan in folders_without_table(_unused(folders, census.tables), running, age)]
+            unmade = list(folders_without_table(_unused(folders, census.tables), running, age))
+            # The process of a folder's note may have made the table before it ended, and after the tables were read.
+            unused = _unused({Path(orphan.name) for orphan in unmade}, self._tables.all()) if unmade else set()
+            found += [(orphan, None) for orphan in unmade if Path(orphan.name) in unused]
             found += [(orphan, None) for orphan in self._tables.dropped_folders(census.known, age)]
         self._searched.problems = census.sentences
         return sorted(found, key=lambda pair: pair[0].name)

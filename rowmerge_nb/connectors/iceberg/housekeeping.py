@@ -19,7 +19,7 @@ from pyarrow import fs
 from rowmerge_nb.connectors.iceberg.files import local_path, places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
 from rowmerge_nb.connectors.iceberg.servers import require_reachable
-from rowmerge_nb.connectors.shared.orphans import has_died, is_alive, orphaned_path
+from rowmerge_nb.connectors.shared.orphans import is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -235,20 +235,60 @@ def remove_location(io: Any, location: str) -> None:
 
 
 @dataclass(frozen=True)
+class Note:
+    """The note of a statement, and its process, both as they were at one moment.
+
+    Whether the process lived is part of the note. A process may commit and end after the tables were read that are searched for its files.
+
+    Args:
+        process: the process in the note; ``""`` for a note without one, None for a note that was gone before it could be read.
+        since: the time since the note was renewed.
+        is_alive: whether the process lived; None if it cannot be seen from here.
+    """
+
+    process: str | None
+    since: timedelta
+    is_alive: bool | None
+
+    def may_run(self, age: timedelta) -> bool:
+        """Return whether the statement may still have been running.
+
+        A process that cannot be seen from here is judged by its heartbeat. A note that was not renewed for a day, and for the age that is
+        asked for, protects nothing any more.
+
+        Args:
+            age: the age of files that are orphans.
+        """
+        if self.process is None:
+            return True
+        if not self.process:
+            return self.since <= _COMMITTING
+        return self.since <= max(age, _DAY) if self.is_alive is None else self.is_alive
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the process was gone for certain."""
+        return self.process is not None and (self.is_alive is False or (self.process == "" and self.since > _COMMITTING))
+
+
+def _note_of(process: str | None, since: timedelta) -> Note:
+    return Note(process, since, is_alive(process) if process else None)
+
+
+@dataclass(frozen=True)
 class Listing:
     """What lies in the folders of a table's files.
 
     Args:
         table: the table.
         files: the files below each folder.
-        notes: for each statement that has left a note the process in it, ``""`` for a note without one, None for a note that was gone
-            before it could be read; and the time since the note was renewed.
+        notes: the notes of statements, by the prefixes of these.
         at: when they were looked at.
     """
 
     table: Table
     files: Mapping[str, Sequence[File]]
-    notes: Mapping[str, tuple[str | None, timedelta]]
+    notes: Mapping[str, Note]
     at: datetime
 
     def protected(self, age: timedelta) -> set[str]:
@@ -257,39 +297,19 @@ class Listing:
         Args:
             age: the age of files that are orphans.
         """
-        return {prefix for prefix, (process, since) in self.notes.items() if process is None or _may_run(process, since, age)}
+        return {prefix for prefix, note in self.notes.items() if note.may_run(age)}
 
     def abandoned(self) -> set[str]:
         """Return the prefixes of the statements whose processes are gone for certain."""
-        return {
-            prefix
-            for prefix, (process, since) in self.notes.items()
-            if process is not None and (has_died(process) or (process == "" and since > _COMMITTING))
-        }
-
-
-def _may_run(process: str, since: timedelta, age: timedelta) -> bool:
-    """Return whether a statement may still run, by its note.
-
-    A process that cannot be seen from here is judged by its heartbeat. A note that nobody has renewed for a day, and for the age that is
-    asked for, protects nothing any more.
-
-    Args:
-        process: what the note says.
-        since: the time since it was renewed.
-        age: the age of files that are orphans.
-    """
-    if not process:
-        return since <= _COMMITTING
-    alive = is_alive(process)
-    return since <= max(age, _DAY) if alive is None else alive
+        return {prefix for prefix, note in self.notes.items() if note.is_abandoned}
 
 
 def listing_of(table: Table) -> Listing:
-    """List the files of a table's folders, and then the notes.
+    """List the files of a table's folders, then the notes, and then look which of their processes live.
 
     Who asks later which of the files tables know misses none that was committed meanwhile. A statement leaves its note before its first
-    file, so every file of this list has its note in that list, unless its statement has ended.
+    file, so every file of this list has its note in that list, unless its statement has ended. A process that has ended by then commits
+    nothing later.
     """
     io: Any = table.io
     location = table.location().rstrip("/")
@@ -299,7 +319,7 @@ def listing_of(table: Table) -> Listing:
     files = {folder: list(_listed(io, folder)) for folder in roots}
     now = datetime.now(UTC)
     notes = [file for folder in roots for file in _listed(io, folder) if file.name.endswith(SUFFIX) and not file.is_link]
-    read = {file.name.removesuffix(SUFFIX): (_read(io, file.location), _since(file, now)) for file in notes}
+    read = {file.name.removesuffix(SUFFIX): _note_of(_read(io, file.location), _since(file, now)) for file in notes}
     return Listing(table, files, read, now)
 
 
@@ -380,7 +400,7 @@ class Search:
 
     def _orphan(self, file: File, by: str) -> Orphan:
         statement = _PREFIX.fullmatch(by)
-        process = next((process for prefix, (process, _) in self.listing.notes.items() if by.startswith(f"{prefix}-")), "")
+        process = next((note.process for prefix, note in self.listing.notes.items() if by.startswith(f"{prefix}-")), "")
         return Orphan(file.location, file.size, _modified(file), statement[1] if statement is not None else "", process or "")
 
 
@@ -402,7 +422,7 @@ def folders_without_table(folders: Collection[Path], running: Collection[str], a
             for note in folder.glob(f"data/*{SUFFIX}"):
                 statement, process = note.name.removesuffix(SUFFIX), note.read_text(errors="replace")
                 since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
-        if statement in running or (process and _may_run(process, since, age)) or not _is_unmade(folder, statement):
+        if statement in running or (process and _note_of(process, since).may_run(age)) or not _is_unmade(folder, statement):
             continue
         old = found.modified is not None and now.timestamp() - found.modified > age.total_seconds()
         if process or old:
@@ -421,7 +441,7 @@ def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
     if found.modified is None:
         return None
     since = datetime.now(UTC) - datetime.fromtimestamp(found.modified, UTC)
-    return None if process and _may_run(process, since, age) else found
+    return None if process and _note_of(process, since).may_run(age) else found
 
 
 def _is_unmade(folder: Path, statement: str) -> bool:

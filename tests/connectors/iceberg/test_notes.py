@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ import pytest
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg import connector, notes
+from rowmerge_nb.connectors.iceberg.catalogs import Tables
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.shared import orphans
 from rowmerge_nb.errors import ConnectorError
@@ -117,6 +119,51 @@ def test_the_files_of_a_statement_that_is_committing_stay(
     name = NEW if kind.startswith("create") else NAME
     assert contents(store, name) == by_pyiceberg(store, name)
     assert not list(tmp_path.rglob("*-writer"))
+
+
+@pytest.mark.parametrize("cleaner", ["remove_orphans", "REMOVE_ORPHAN_FILES"])
+@pytest.mark.parametrize("kind", [*STATEMENTS, "merge"])
+def test_the_files_of_a_process_that_commits_and_ends_after_the_tables_were_read_stay(
+    store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, cleaner: str
+) -> None:
+    statement = deleting(store, 1, insert=9) if kind == "merge" else Statement(store)
+    STATEMENTS.get(kind, lambda _: None)(statement)
+    write, census = EmbeddedCatalog._write_metadata, Tables.census
+    tables_are_read, process_has_ended = threading.Event(), threading.Event()
+
+    def written(catalog: Any, metadata: Any, io: Any, metadata_path: str) -> None:
+        write(catalog, metadata, io, metadata_path)
+        thread.start()
+        assert tables_are_read.wait(60)
+
+    def read(tables: Tables, without: Any = None) -> Any:
+        known = census(tables, without)
+        tables_are_read.set()
+        assert process_has_ended.wait(60)
+        return known
+
+    def clean() -> None:
+        with closing(IcebergConnector(tmp_path, min_retention=timedelta())) as other:
+            if cleaner == "remove_orphans":
+                other.remove_orphans()
+                return
+            maintaining = Statement(other)
+            executing(maintaining, cleaner, retention_threshold=retention())
+            maintaining.commit()
+
+    thread = threading.Thread(target=clean)
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedCatalog, "_write_metadata", written)
+        patched.setattr(Tables, "census", read)
+        # It ends before it has removed its note.
+        patched.setattr(notes.Writer, "forget", notes.Writer.stop)
+        statement.commit()
+        patched.setattr(orphans, "_status", lambda _: None)
+        patched.setattr(orphans, "_exists", lambda _: False)
+        process_has_ended.set()
+        thread.join()
+    name = NEW if kind.startswith("create") else NAME
+    assert contents(store, name) == by_pyiceberg(store, name)
 
 
 def retention() -> Any:
