@@ -31,6 +31,7 @@ PATIENCE_SECONDS: Final = 120
 LATE: Final = 0.6
 """From this share of a cell's time on a moment is late."""
 _ROWS: Final = 200
+_VALUE: Final = "value of the expression: "
 _DONE: Final = re.compile(r"Statements? (?:1 to )?(\d+) of this cell ran and stays?")
 _MERGE: Final = (
     "MERGE INTO {t} t USING (SELECT id FROM {t}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = {number} "
@@ -111,12 +112,13 @@ class Kernel:
         Raises:
             RuntimeError: the cell failed.
         """
-        reply = self.run(f"import json; print(json.dumps({code}))")
+        reply = self.run(f"import json; print({_VALUE!r} + json.dumps({code}))")
         if reply.status != "ok":
             msg = f"The kernel failed: {reply}"
             raise RuntimeError(msg)
-        # A kernel may send a line and its end in two messages.
-        return json.loads("".join(reply.outputs))
+        # Workers of a canceled job print tracebacks, and a kernel may send a line and its end in two messages.
+        value, _ = json.JSONDecoder().raw_decode("".join(reply.outputs).rpartition(_VALUE)[2])
+        return value
 
     def close(self) -> None:
         """End it."""
