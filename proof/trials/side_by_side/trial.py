@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 import threading
 import time
@@ -42,6 +43,8 @@ STORES: Final = ("hive", "iceberg", "memory", "sqlite", "postgresql")
 _PAUSE: Final = 0.5
 """Seconds between two reads of the independent reader."""
 _PATIENCE: Final = 120
+_SHORTEST_LIFE, _LONGEST_LIFE = 1.0, 12.0
+"""Seconds after which a writer's process ends: others must not take its last statement's files for those of a dead one."""
 _MEETING: Final = 2.0
 """So long a statement waits for what is done in its middle, which may wait for a lock of the statement."""
 _PROPERTIES: Final = {
@@ -104,19 +107,31 @@ def run_trial(store: str, seconds: float, writers: int, seed: int) -> Summary:
         tables = ["t", *map(own_table, range(writers))]
         _run_all([lambda: _create(store, open_store(store, where), tables)])
         summary = Summary(store)
-        pids = [_fork(_writing(store, where, number, journals, seconds, seed)) for number in range(writers)]
-        end = time.monotonic() + seconds + _PATIENCE
-        alive = list(pids)
-        while alive and time.monotonic() < end:
-            alive = [pid for pid in alive if os.waitpid(pid, os.WNOHANG)[0] == 0]
-            summary.violations += _look(summary, store, where, tables, journals)
-            time.sleep(_PAUSE)
-        for pid in alive:
-            summary.violations.append("a writer did not end in time")
-            os.kill(pid, 9)
-            os.waitpid(pid, 0)
+        _write_and_look(summary, where, tables, journals, seconds, seed)
         _last_look(summary, store, where, tables, journals)
         return summary
+
+
+def _write_and_look(summary: Summary, where: str, tables: list[str], journals: list[Path], seconds: float, seed: int) -> None:
+    """Have writers write and end, each followed by a new process, and read a table again and again."""
+    store, end = summary.store, time.monotonic() + seconds
+
+    def begin(number: int) -> int:
+        return _fork(_writing(store, where, number, journals, end, seed))
+
+    alive = {begin(number): number for number in range(len(journals))}
+    while alive and time.monotonic() < end + _PATIENCE:
+        ended = [(pid, number) for pid, number in alive.items() if os.waitpid(pid, os.WNOHANG)[0]]
+        for pid, number in ended:
+            del alive[pid]
+            if time.monotonic() < end:
+                alive[begin(number)] = number
+        summary.violations += _look(summary, store, where, tables, journals)
+        time.sleep(_PAUSE)
+    for pid in alive:
+        summary.violations.append("a writer did not end in time")
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
 
 
 @contextmanager
@@ -141,12 +156,23 @@ def _create(store: str, connector: Connector, tables: list[str]) -> None:
     engine.run(f"INSERT INTO t VALUES {values}", trace="off")
 
 
-def _writing(store: str, where: str, number: int, journals: list[Path], seconds: float, seed: int) -> Callable[[], None]:
+def _writing(store: str, where: str, number: int, journals: list[Path], end: float, seed: int) -> Callable[[], None]:
+    """Return what a writer's process does: it writes for a while, and leaves to the next one what the writer knows."""
     is_outside = number > 0 and store in {"sqlite", "postgresql"}
 
     def task() -> None:
-        journal = Journal(journals[number])
+        journal, former = Journal(journals[number]), journals[number].with_suffix(".writer")
         writer = Writer("outside" if is_outside else store, number, len(journals), seed)
+        if former.exists():
+            writer = pickle.loads(former.read_bytes())  # noqa: S301 - the former process of this trial wrote it
+            writer.last = None  # what can be undone is in the engine that has ended
+        seconds = min(writer.random.uniform(_SHORTEST_LIFE, _LONGEST_LIFE), max(end - time.monotonic(), 0.0))
+        try:
+            write_as(writer, journal, seconds)
+        finally:
+            former.write_bytes(pickle.dumps(writer))
+
+    def write_as(writer: Writer, journal: Journal, seconds: float) -> None:
         if is_outside:
             write(OutsideWriter(store, where), writer, number, journal, seconds)
             return
@@ -157,7 +183,7 @@ def _writing(store: str, where: str, number: int, journals: list[Path], seconds:
             for answer in neighbour.ask({"kind": maintenance.kind, "text": maintenance.text}, _MEETING):
                 _note(journal, answer)
 
-        pauses = Pauses(where, f"{seed}-{number}", meet)
+        pauses = Pauses(where, str(writer.random.random()), meet)
         write(OurWriter(store, open_store(store, where)), writer, number, journal, seconds, pauses.begin)
         for answer in neighbour.answers(_PATIENCE):
             _note(journal, answer)
