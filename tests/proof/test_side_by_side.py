@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,28 +14,45 @@ from proof.trials.side_by_side.statements import Writer
 from proof.trials.side_by_side.trial import STORES
 from tests.proof.points_support import skip_without_server
 
-SECONDS = {"hive": 12, "iceberg": 12, "memory": 4, "sqlite": 5, "postgresql": 5}
-"""How long each store is tried by default: in this time the trial finds rows that two compactions double."""
+SECONDS = 40
+"""How long each store is tried by default, all of them at once."""
 
 
-def side_by_side(store: str, seconds: float) -> None:
-    skip_without_server(store)
+def begin(store: str, seconds: float) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "proof.trials.side_by_side", "--store", store, "--seconds", str(seconds)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    sys.stdout.write(ended.stdout)
-    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr[-3000:]}"
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root)
+
+
+def check(trial: subprocess.Popen[str]) -> None:
+    output, errors = trial.communicate()
+    sys.stdout.write(output)
+    assert trial.returncode == 0, f"{output}\n{errors[-3000:]}"
+
+
+@pytest.fixture(scope="module")
+def trials() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    begun = {store: begin(store, SECONDS) for store in STORES}
+    yield begun
+    for trial in begun.values():
+        trial.kill()
+        trial.communicate()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", STORES)
-def test_nothing_is_lost_doubled_or_unreadable_when_mixed_statements_run_side_by_side(store: str) -> None:
-    side_by_side(store, SECONDS[store])
+def test_nothing_is_lost_doubled_or_unreadable_when_mixed_statements_run_side_by_side(
+    trials: dict[str, subprocess.Popen[str]], store: str
+) -> None:
+    skip_without_server(store)
+    check(trials[store])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("store", STORES)
 def test_nothing_is_lost_doubled_or_unreadable_in_ten_minutes_of_mixed_statements(store: str) -> None:
-    side_by_side(store, 600)
+    skip_without_server(store)
+    check(begin(store, 600))
 
 
 def test_the_ledger_reports_lost_doubled_and_foreign_rows() -> None:
