@@ -19,6 +19,7 @@ from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
+    creation_notes,
     dropped_folder,
     folders_in,
     forget_creation,
@@ -428,14 +429,17 @@ class HiveAcidConnector(Connector):
         Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
         listed; `abort_transaction` ends one whose process has died elsewhere. Of folders without a table those are listed that were to
         be one's, and are not, only while nobody writes, and not where a Hive Metastore is shared with other engines. A folder
-        whose table was taken out of the metastore, or which somebody has put there to be registered, is none of them.
+        whose table was taken out of the metastore, or which somebody has put there to be registered, is none of them. While nobody
+        writes, the note of a killed CREATE TABLE or DROP TABLE in the folder of a table is listed too.
         """
         self._end_late()
         # What exists is listed before the metastore is asked: what a statement makes meanwhile is not among it.
         schemas = [] if self.metastore.shared else [self.warehouse]
         schemas += [folder for schema in schemas for folder in folders_in(schema) if folder.suffix == ".db"]
         beside = [entry for schema in schemas for entry in folders_in(schema)]
-        candidates = {table: orphan_candidates(table) for table in self._tables() if table.transactional}
+        tables = self._tables()
+        candidates = {table: orphan_candidates(table) for table in tables if table.transactional}
+        notes = [note for table in tables for note in creation_notes(Path(table.location))]
         processes = self._aborted_dead()
         running = {transaction.number for transaction in self.metastore.open_transactions()}
         known = {Path(table.location) for table in self._tables()}
@@ -450,6 +454,7 @@ class HiveAcidConnector(Connector):
         ]
         if not running:
             orphans += [path for path in beside if path not in known and path not in schemas and is_nobodys(path)]
+            orphans += [note for note in notes if note.parent in known]
         owners = {path: statement_of(path) for path in orphans}
         return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(orphans)]
 

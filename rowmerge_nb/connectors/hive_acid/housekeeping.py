@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "adopted_partitions",
     "adopted_write_ids",
+    "creation_notes",
     "dropped_folder",
     "folders_in",
     "forget_creation",
@@ -42,6 +43,12 @@ _ATTEMPT: Final = re.compile(r"_tmp_(?P<old_query>.+)_(?P<old_number>\d+)_[0-9a-
 def note_creation(folder: Path) -> None:
     """Write down that a folder is that of a table in the making: if its process dies, nobody else has anything in it."""
     (folder / _IN_THE_MAKING).touch()
+
+
+def creation_notes(folder: Path) -> list[Path]:
+    """Return the note in the folder of a table, if there is one: what made or dropped the table was killed, or has not ended."""
+    note = folder / _IN_THE_MAKING
+    return [note] if os.path.lexists(note) else []
 
 
 def forget_creation(folder: Path) -> None:

@@ -198,6 +198,26 @@ def test_the_folder_of_a_table_whose_drop_was_killed_is_an_orphan(tmp_path: Path
     assert list(store.warehouse.iterdir()) == []
 
 
+def test_the_note_of_a_drop_that_was_killed_before_its_commit_is_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted(A))
+    statement = Statement(store)
+    statement.metadata.drop_table(statement.session, statement.handle)
+    with monkeypatch.context() as patched:
+        interrupted_at(patched, store.metastore, "commit", after=False)
+        with pytest.raises(KeyboardInterrupt):
+            statement.commit()
+    survivor = HiveAcidConnector(tmp_path)
+    monkeypatch.setattr(survivor, "_aborted_dead", dict)
+    monkeypatch.setattr(survivor.metastore, "open_transactions", list)
+    (note,) = survivor.remove_orphans()
+    assert Path(note.name).parent == store.warehouse / "t"
+    assert contents(survivor) == [A]
+    assert survivor.orphans() == []
+
+
 def test_a_drop_that_fails_leaves_a_table_that_may_be_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
