@@ -81,7 +81,9 @@ class MemoryConnector(Connector):
     def begin_transaction(self) -> MemoryTransactionHandle:
         """Begin a transaction."""
         handle = MemoryTransactionHandle(next(self._numbers))
-        self._transactions[handle.number] = MemoryTransaction(handle.number)
+        # Another thread may be looking through the transactions for a version.
+        with self._lock:
+            self._transactions[handle.number] = MemoryTransaction(handle.number)
         return handle
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import MemoryConnector, RowMergeError
+from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, ConnectorTableVersion, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import AddColumn, SetTableComment
@@ -85,6 +86,29 @@ def test_appends_of_many_threads_are_all_there() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(1, 9)))
     assert ids(connector) == list(range(9))
+
+
+def test_a_transaction_may_begin_while_another_thread_looks_for_a_version() -> None:
+    connector = store()
+
+    class Watched(dict[int, Any]):
+        def values(self) -> Any:
+            for value in super().values():
+                beginning = threading.Thread(target=connector.begin_transaction)
+                beginning.start()
+                beginning.join(0.05)
+                threads.append(beginning)
+                yield value
+
+    threads: list[threading.Thread] = []
+    reading = statement(connector)
+    connector._transactions = Watched(connector._transactions)
+    handle = reading.metadata.get_table_handle(reading.session, NAME)
+    assert isinstance(handle, MemoryTableHandle)
+    assert connector.splits_of(handle)
+    for thread in threads:
+        thread.join()
+    assert len(connector._transactions) == 1 + len(threads)
 
 
 def test_an_append_goes_behind_a_change_and_a_change_fails_beside_an_append() -> None:
