@@ -48,28 +48,25 @@ class _Offsets:
     low: int
     span: int
 
-    def hashes(self, columns: Sequence[pa.Array]) -> Hashes:
-        """Return the distances, shifted up to the highest bits."""
-        distances = self._distances(columns)
-        distances <<= np.uint64(_WORD - max(self.span.bit_length(), 1))
-        return distances
+    @property
+    def bits(self) -> int:
+        """The number of bits of the longest distance."""
+        return max(self.span.bit_length(), 1)
 
-    def inside(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-        """Return which numbers lie between the smallest and the largest."""
-        inside: npt.NDArray[np.bool_] = self._distances(columns) <= np.uint64(self.span)
-        return inside
-
-    def _distances(self, columns: Sequence[pa.Array]) -> Hashes:
-        distances: Hashes = _whole_numbers(columns[0]).view(np.uint64) - np.uint64(self.low % (1 << _WORD))
-        return distances
+    def hashes(self, column: pa.Array) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+        """Return the distances, shifted up to the highest bits, and which numbers lie between the smallest and the largest."""
+        distances: Hashes = _whole_numbers(column).view(np.uint64) - np.uint64(self.low % (1 << _WORD))
+        inside = distances <= np.uint64(self.span)
+        distances <<= np.uint64(_WORD - self.bits)
+        return distances, inside
 
 
 class _Table:
     """Rows by their hashes: one word for each, with the first bits of the hash and the number of the row, in order."""
 
     def __init__(self, hashes: Hashes, rows: Rows, count: int) -> None:
-        bits = max(count - 1, 1).bit_length()
-        self._row_mask = np.uint64((1 << bits) - 1)
+        self.row_bits = max(count - 1, 1).bit_length()
+        self._row_mask = np.uint64((1 << self.row_bits) - 1)
         self._words = (hashes & ~self._row_mask) | rows.view(np.uint64)
         self._words.sort()
         self._set_runs()
@@ -122,16 +119,15 @@ class _Table:
         places = (keys >> self._shift).view(np.int64)
         at, ends = self._directory[places].astype(np.int64), self._directory[places + 1]
         active = np.flatnonzero(at < ends)
-        hits = [active[:0]]
+        hits = np.zeros(len(keys), bool)
         while len(active):
             words = self._words[at[active]] & ~self._row_mask
             wanted = keys[active]
-            hits.append(active[words == wanted])
+            hits[active[words == wanted]] = True
             active = active[words < wanted]
             at[active] += 1 if self._runs is None else self._runs[at[active]]
             active = active[at[active] < ends[active]]
-        occurring = np.concatenate(hits)
-        occurring.sort()
+        occurring = np.flatnonzero(hits)
         starts = at[occurring]
         return occurring, starts, None if self._runs is None else self._runs[starts].astype(np.int64)
 
@@ -168,9 +164,11 @@ class KeyIndex:
         if self._offsets is not None and self._table.longest > _EVEN:
             self._offsets = None
             self._table = self._built(rows, count)
+        # The words of the table then hold the whole of each distance.
+        self._exact = self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
 
     def _built(self, rows: Rows, count: int) -> _Table:
-        hashes = self._hashes(self._columns)
+        hashes, _ = self._hashes(self._columns)
         return _Table(hashes if len(rows) == count else hashes[rows], rows, count)
 
     @property
@@ -217,22 +215,26 @@ class KeyIndex:
         pairs = zip(map(comparable, columns), self._columns, strict=True)
         return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
 
-    def _hashes(self, columns: Sequence[pa.Array]) -> Hashes:
-        return key_hashes(columns, len(columns[0])) if self._offsets is None else self._offsets.hashes(columns)
+    def _hashes(self, columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_] | None]:
+        """Return the hashes of rows, and which rows can occur at all; None for all."""
+        if self._offsets is None:
+            return key_hashes(columns, len(columns[0])), _valid(columns)
+        hashes, inside = self._offsets.hashes(columns[0])
+        valid = _valid(columns)
+        return hashes, inside if valid is None else inside & valid
 
     def _candidates(self, keys: Sequence[pa.Array]) -> tuple[Rows, Rows, Rows | None]:
         """Return the rows of a page whose hash occurs, where the rows of that hash start, and how many they are."""
-        hashes = self._hashes(keys)
+        hashes, possible = self._hashes(keys)
         passes = self._table.passes(hashes).view(bool)
-        if self._offsets is not None:
-            passes &= self._offsets.inside(keys)
-        valid = _valid(keys)
-        rows = np.flatnonzero(passes if valid is None else passes & valid)
+        rows = np.flatnonzero(passes if possible is None else passes & possible)
         hits, starts, counts = self._table.runs(hashes[rows])
         return rows[hits], starts, counts
 
     def _equal(self, keys: Sequence[pa.Array], rows: Rows, partners: Rows) -> tuple[Rows, Rows]:
         """Return the pairs whose keys are equal."""
+        if self._exact:
+            return rows, partners
         for column, own in zip(keys, self._columns, strict=True):
             if pa.types.is_int64(column.type):
                 equal = _whole_numbers(column)[rows] == _whole_numbers(own)[partners]
