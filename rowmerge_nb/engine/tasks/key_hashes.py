@@ -98,9 +98,14 @@ def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
 
 
 def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int) -> Hashes:
-    """Add texts of one length. The last word overlaps the one before, so that no text needs a mask."""
-    for at in [*range(0, length - _WORD, _WORD), length - _WORD]:
+    """Add texts of one length, which need no positions and no masks. The hashes are those that texts of many lengths have."""
+    whole = length // _WORD * _WORD
+    for at in range(0, whole, _WORD):
         hashes = _mixed(hashes ^ _words(text, len(hashes), at, length))
+    if length > whole:
+        # The last word begins before the rest of the text: the bytes that were added before are shifted out.
+        last = _words(text, len(hashes), length - _WORD, length) >> np.uint64(8 * (whole + _WORD - length))
+        hashes = _mixed(hashes ^ last)
     return hashes
 
 

@@ -149,3 +149,12 @@ def test_the_index_holds_at_most_24_bytes_a_row_beside_the_keys(count: int, copi
     keys = pa.array([f"customer-{number // copies}" for number in range(count)])
     for column in (keys, pa.array(np.arange(count) // copies)):
         assert KeyIndex([column]).nbytes <= 24 * count + 64
+
+
+@pytest.mark.parametrize("length", range(6, 26))
+def test_texts_of_one_length_meet_those_among_texts_of_many_lengths(length: int) -> None:
+    alike = [f"{number:0{length}d}" for number in range(50)]
+    for other in (None, "", "x", alike[0][:-1], alike[0] + "0"):
+        target, source = [*alike, other], list(reversed(alike))
+        assert found([pa.array(target)], [pa.array(source)]) == pairs([target], [source])
+        assert found([pa.array(source)], [pa.array(target)]) == pairs([source], [target])
