@@ -121,7 +121,7 @@ class _Bitmap:
         filled = column.fill_null(0) if column.null_count else column
         numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         within = (numbers >= self.low) & (numbers <= self.high)
-        mask = within & self.flags[np.where(within, numbers - self.low, 0)]
+        mask: npt.NDArray[np.bool_] = within & self.flags[np.where(within, numbers - self.low, 0)]
         if column.null_count:
             mask &= column.is_valid().to_numpy(zero_copy_only=False)
         return mask

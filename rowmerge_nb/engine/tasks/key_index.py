@@ -91,17 +91,18 @@ class _Table:
         self.longest = int(np.bincount(places).max(initial=0))
         if self._runs is not None:
             places = (self._words >> self._shift).view(np.int64)
-        self._directory = np.zeros((1 << bits) + 1, np.int32 if len(self._words) < 1 << 31 else np.int64)
+        width = np.int32 if len(self._words) < 1 << 31 else np.int64
+        self._directory: npt.NDArray[np.signedinteger] = np.zeros((1 << bits) + 1, width)
         np.cumsum(np.bincount(places, minlength=1 << bits), out=self._directory[1:])
         self._filter_shift = np.uint64(_WORD - bits - _FILTER_BITS)
-        places = self._starts >> self._filter_shift
+        positions = self._starts >> self._filter_shift
         del self._starts
         self._filter = np.zeros(1 << (bits + _FILTER_BITS - 3), np.uint8)
-        if len(places):
-            flags = np.left_shift(np.uint8(1), places.astype(np.uint8) & np.uint8(7))
-            places >>= np.uint64(3)
-            first = np.flatnonzero(np.append(True, places[1:] != places[:-1]))
-            self._filter[places[first].view(np.int64)] = np.bitwise_or.reduceat(flags, first)
+        if len(positions):
+            flags = np.left_shift(np.uint8(1), positions.astype(np.uint8) & np.uint8(7))
+            positions >>= np.uint64(3)
+            first = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
+            self._filter[positions[first].view(np.int64)] = np.bitwise_or.reduceat(flags, first)
 
     def passes(self, hashes: Hashes) -> npt.NDArray[np.uint8]:
         """Return 1 for each hash that may occur, 0 for each that does not."""
@@ -117,7 +118,7 @@ class _Table:
         """Return which hashes occur, where their rows start, and how many they are; None if each has one."""
         keys = hashes & ~self._row_mask
         places = (keys >> self._shift).view(np.int64)
-        at, ends = self._directory[places].astype(np.int64), self._directory[places + 1]
+        at, ends = self._directory[places].astype(np.int64), self._directory[places + 1].astype(np.int64)
         active = np.flatnonzero(at < ends)
         hits = np.zeros(len(keys), bool)
         while len(active):
