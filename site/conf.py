@@ -36,7 +36,7 @@ NAVIGATION = {
         "docs/trino-query",
     ],
     "Look up": ["docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
-    "Project": ["CONTRIBUTING", "CHANGELOG"],
+    "Project": ["CONTRIBUTING", "CHANGELOG", "docs/decisions/key-index"],
 }
 
 # -- what is read ------------------------------------------------------------------------------------------------------

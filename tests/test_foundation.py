@@ -79,7 +79,7 @@ def test_scripts_are_executable(script):
     assert (ROOT / "scripts" / script).stat().st_mode & 0o111
 
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

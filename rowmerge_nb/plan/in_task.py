@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
+from rowmerge_nb.sql.typed.domains import conjuncts, key_column
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
 from rowmerge_nb.sql.typed.queries import subqueries
 
@@ -176,6 +176,6 @@ def rest_of_on(join: Join) -> Typed | None:
 def _is_key(term: Typed, join: Join) -> bool:
     if not isinstance(term, Apply) or term.name != "=":
         return False
-    sides = [plain_column(side) for side in term.arguments]
+    sides = [key_column(side) for side in term.arguments]
     symbols = [side.symbol for side in sides if isinstance(side, Column)]
     return len(symbols) == len(sides) and any(set(pair) == set(symbols) for pair in join.key_columns)

@@ -17,7 +17,7 @@ NAMED = [page for group in SETTINGS["NAVIGATION"].values() for page in group]
 
 
 def test_the_navigation_names_every_page_and_every_notebook_once():
-    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("site/*.rst")]
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("site/*.rst")]
     pages += [page for page in ROOT.glob("*.md") if page.stem != SETTINGS["root_doc"]]
     assert sorted(NAMED) == sorted(str(page.relative_to(ROOT).with_suffix("")) for page in pages)
 

@@ -28,7 +28,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, Sc
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import UNKNOWN
-from rowmerge_nb.sql.typed.domains import intersect
+from rowmerge_nb.sql.typed.domains import compares_by_value, intersect
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
 from rowmerge_nb.words import plural
@@ -157,6 +157,9 @@ class Scans:
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
         for channel, known in zip(channels, found, strict=True):
+            if not compares_by_value(node.columns[channel].type):
+                # Stores do not share an order of such values. The filter and the join compare them.
+                continue
             name, domain = node.columns[channel].name, known.domain
             domains[name] = intersect(domains[name], domain) if name in domains else domain
         return replace(node, constraint=Constraint(domains)), channels, found

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.engine.tasks.comparable import comparable
+from rowmerge_nb.engine.tasks.key_index import KeyIndex
 from rowmerge_nb.spi.page_source import ColumnDomain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyFilter", "SourceKeys", "comparable"]
+__all__ = ["KeyFilter", "SourceKeys"]
 
 LISTED_KEYS = 1_000
 """Up to here a connector is told the keys themselves, above that their bounds."""
 BITMAP_RANGE = 1 << 25
 """Up to here whole numbers are looked up in a table with a byte for each number between the smallest and the largest key."""
-LOOKUP_PAGES = 16
-"""So many pages are looked up together where each look-up has to build a hash table of the keys."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,19 @@ class SourceKeys:
         listed = tuple(sorted(distinct.to_pylist())) if distinct is not None and len(distinct) <= LISTED_KEYS else None
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
-    def matcher(self) -> _Bitmap | _HashTable:
+    def matcher(self) -> _Bitmap | KeyIndex:
         """Make what looks values up; it is made in the task that uses it."""
         if pa.types.is_int64(self.values.type) and len(self.values):
             numbers = self.values.to_numpy()
             low, high = int(numbers.min()), int(numbers.max())
             if high - low < BITMAP_RANGE:
                 return _Bitmap(numbers, low, high)
-        return _HashTable(self.values)
+        return KeyIndex([self.values])
 
     def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Tell of each value whether it is a key."""
-        return self.matcher().found(column)
+        matcher = self.matcher()
+        return np.concatenate([matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)])
 
 
 @dataclass(frozen=True)
@@ -97,24 +98,13 @@ class KeyFilter:
     def pages(self, pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         """Give the rows that matter of pages, and their positions counted over all pages."""
         matchers = [keys.matcher() for keys in self.keys]
-        together = 1 if all(isinstance(matcher, _Bitmap) for matcher in matchers) else LOOKUP_PAGES
         start = 0
-        for group in _groups(pages, together):
-            for page, positions in self._matching(group, matchers):
-                if len(positions):
-                    yield page.take(pa.array(positions)) if len(positions) < page.num_rows else page, positions + start
-                start += page.num_rows
-
-    def _matching(
-        self, pages: Sequence[Page], matchers: Sequence[_Bitmap | _HashTable]
-    ) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        wanted = np.ones(sum(page.num_rows for page in pages), bool)
-        for channel, matcher in zip(self.channels, matchers, strict=True):
-            wanted &= matcher.found(pa.chunked_array([page.column(channel) for page in pages]))
-        first = 0
         for page in pages:
-            yield page, np.flatnonzero(wanted[first : first + page.num_rows])
-            first += page.num_rows
+            masks = [matcher.occurs(page.column(channel)) for channel, matcher in zip(self.channels, matchers, strict=True)]
+            positions = np.flatnonzero(np.logical_and.reduce(masks))
+            if len(positions):
+                yield page.take(pa.array(positions)) if len(positions) < page.num_rows else page, positions + start
+            start += page.num_rows
 
 
 class _Bitmap:
@@ -125,56 +115,13 @@ class _Bitmap:
         self.flags = np.zeros(high - low + 1, bool)
         self.flags[numbers - low] = True
 
-    def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        masks = []
-        for chunk in column.chunks:
-            # NULL takes the place of a number that is no key, for there may be one that is.
-            filled = chunk.fill_null(0) if chunk.null_count else chunk
-            numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-            within = (numbers >= self.low) & (numbers <= self.high)
-            mask = within & self.flags[np.where(within, numbers - self.low, 0)]
-            if chunk.null_count:
-                mask &= chunk.is_valid().to_numpy(zero_copy_only=False)
-            masks.append(mask)
-        return np.concatenate(masks) if masks else np.zeros(0, bool)
-
-
-class _HashTable:
-    """Values of any kind; the hash table is built anew by each look-up."""
-
-    def __init__(self, values: pa.Array) -> None:
-        self.values = values
-
-    def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        if not len(column):
-            return np.zeros(0, bool)
-        kind = self.values.type
-        chunks = [comparable(chunk) for chunk in column.chunks]
-        cast: Any = pa.chunked_array([chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks], kind)
-        found = pc.is_in(cast, value_set=self.values, skip_nulls=True)
-        return np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in found.chunks])
-
-
-def comparable(values: pa.Array) -> pa.Array:
-    """Bring values of one kind into one type: the width of integers, of decimals and of text's offsets does not matter."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return comparable(values.dictionary_decode())
-    if pa.types.is_integer(kind):
-        return values.cast(pa.int64())
-    if pa.types.is_decimal(kind):
-        return values.cast(pa.decimal128(38, kind.scale))
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return values.cast(pa.string())
-    return values
-
-
-def _groups(pages: Iterable[Page], size: int) -> Iterator[list[Page]]:
-    group: list[Page] = []
-    for page in pages:
-        group.append(page)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+    def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return which values are keys."""
+        # NULL takes the place of a number that is no key, for there may be one that is.
+        filled = column.fill_null(0) if column.null_count else column
+        numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        within = (numbers >= self.low) & (numbers <= self.high)
+        mask: npt.NDArray[np.bool_] = within & self.flags[np.where(within, numbers - self.low, 0)]
+        if column.null_count:
+            mask &= column.is_valid().to_numpy(zero_copy_only=False)
+        return mask

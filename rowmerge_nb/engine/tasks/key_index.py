@@ -1,7 +1,12 @@
-"""Finding the source rows that have the keys of a target row: what a task builds once of the whole source, and asks for every page."""
+"""The source rows by their keys: a task builds the index once, and looks the keys of each target page up in it.
+
+A look-up has three steps, each for fewer rows than the one before. A table of bits excludes most rows without a partner. A directory and a
+sorted list give the source rows with the same hash. A comparison of the values decides. No step depends on the size of the source.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -9,85 +14,141 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.dynamic_filter import comparable
+from rowmerge_nb.engine.tasks.comparable import comparable
+from rowmerge_nb.engine.tasks.key_hashes import Hashes, key_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
+    Rows = npt.NDArray[np.int64]
+
 __all__ = ["MOST_PAIRS", "KeyIndex"]
 
 MOST_PAIRS: Final = 1 << 18
-"""So many pairs of rows are made together, about."""
+"""A piece of matches has about this many pairs of rows at most."""
 
-NO_CODE: Final = -1
-DENSE: Final = 32
-"""Whole numbers are looked up in a table as long as there are at most so many between the smallest and the largest for each key."""
-DENSE_ANYWAY: Final = 1 << 20
-
-
-class _Dense:
-    """Codes of whole numbers that lie close together: what they are above the smallest."""
-
-    def __init__(self, low: int, high: int) -> None:
-        self.low, self.high = low, high
-        self.size = high - low + 1
-
-    def codes(self, values: pa.Array) -> npt.NDArray[np.int64]:
-        numbers = (pc.fill_null(values, 0) if values.null_count else values).to_numpy(zero_copy_only=False)
-        # Before anything is subtracted, which could go beyond what a number holds.
-        within = (numbers >= self.low) & (numbers <= self.high)
-        if values.null_count:
-            within &= values.is_valid().to_numpy(zero_copy_only=False)
-        return np.where(within, numbers - self.low, NO_CODE)
+_WORD: Final = 64
+_FILTER_BITS: Final = 4
+"""The table of bits has 2 to the power of this many bits for each entry of the directory."""
+_EVEN: Final = 16
+"""Whole numbers are ordered by value if no part of the directory has more different numbers than this."""
 
 
-class _Listed:
-    """Codes of values of any type: their positions in a list of the distinct ones."""
+@dataclass(frozen=True)
+class _Offsets:
+    """Orders whole numbers by their distance from the smallest: a sorted target then reads the index from front to back.
 
-    def __init__(self, distinct: pa.Array) -> None:
-        self.distinct = distinct
-        self.size = len(distinct)
+    Args:
+        low: the smallest number.
+        span: the distance from the smallest number to the largest.
+    """
 
-    def codes(self, values: pa.Array) -> npt.NDArray[np.int64]:
-        cast = values if values.type == self.distinct.type else values.cast(self.distinct.type)
-        found = pc.fill_null(pc.index_in(cast, value_set=self.distinct, skip_nulls=True), NO_CODE)
-        codes: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
-        return codes
+    low: int
+    span: int
 
+    @property
+    def bits(self) -> int:
+        """The number of bits of the longest distance."""
+        return max(self.span.bit_length(), 1)
 
-class _Occurring:
-    """Numbers for the codes that occur, in their order: a bit for each code that there may be, and how many occur before each eight of them."""
-
-    def __init__(self, codes: npt.NDArray[np.int64]) -> None:
-        size = int(codes.max()) + 1 if len(codes) else 0
-        there = np.zeros(size, bool)
-        there[codes] = True
-        # The last byte has no code: what occurs nowhere leads to it, as the index -1.
-        self._bits = np.append(np.packbits(there, bitorder="little"), np.uint8(0))
-        counts = _BITS_BELOW[self._bits, 8]
-        self._before = np.cumsum(counts, dtype=np.int32) - counts
-        self._size = size
-        self.count = int(counts.sum(dtype=np.int64))
-
-    def numbers(self, codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Give the positions of the codes that occur, and their numbers."""
-        places = np.where(codes < self._size, codes >> 3, NO_CODE)
-        found = np.flatnonzero((self._bits[places] >> (codes & 7).astype(np.uint8)) & 1)
-        codes, places = codes[found], places[found]
-        return found, self._before[places] + _BITS_BELOW[self._bits[places], codes & 7]
+    def hashes(self, column: pa.Array) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+        """Return the distances, shifted up to the highest bits, and which numbers lie between the smallest and the largest."""
+        distances: Hashes = _whole_numbers(column).view(np.uint64) - np.uint64(self.low % (1 << _WORD))
+        inside = distances <= np.uint64(self.span)
+        distances <<= np.uint64(_WORD - self.bits)
+        return distances, inside
 
 
-_BITS_BELOW: Final = np.array([[(byte & ((1 << bit) - 1)).bit_count() for bit in range(9)] for byte in range(256)], np.uint8)
-"""By a byte and a bit: how many of its bits below that one are set."""
+class _Table:
+    """Rows by their hashes: one word for each, with the first bits of the hash and the number of the row, in order."""
+
+    def __init__(self, hashes: Hashes, rows: Rows, count: int) -> None:
+        self.row_bits = max(count - 1, 1).bit_length()
+        self._row_mask = np.uint64((1 << self.row_bits) - 1)
+        self._words = (hashes & ~self._row_mask) | rows.view(np.uint64)
+        self._words.sort()
+        self._set_runs()
+        self._set_directory(max(len(rows) - 1, 1).bit_length())
+
+    def _set_runs(self) -> None:
+        """Count the rows of each hash; without repeated hashes there is nothing to keep."""
+        keys = self._words & ~self._row_mask
+        is_start = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=is_start[1:])
+        self._starts = keys[is_start]
+        self._runs: npt.NDArray[np.int32] | None = None
+        if not is_start.all():
+            starts = np.flatnonzero(is_start)
+            self._runs = np.zeros(len(keys), np.int32)
+            self._runs[starts] = np.diff(starts, append=len(keys))
+
+    def _set_directory(self, bits: int) -> None:
+        """Mark where the words of each beginning start, and set the bits of the filter."""
+        self._shift = np.uint64(_WORD - bits)
+        places = (self._starts >> self._shift).view(np.int64)
+        self.longest = int(np.bincount(places).max(initial=0))
+        if self._runs is not None:
+            places = (self._words >> self._shift).view(np.int64)
+        width = np.int32 if len(self._words) < 1 << 31 else np.int64
+        self._directory: npt.NDArray[np.signedinteger] = np.zeros((1 << bits) + 1, width)
+        np.cumsum(np.bincount(places, minlength=1 << bits), out=self._directory[1:])
+        self._filter_shift = np.uint64(_WORD - bits - _FILTER_BITS)
+        positions = self._starts >> self._filter_shift
+        del self._starts
+        self._filter = np.zeros(1 << (bits + _FILTER_BITS - 3), np.uint8)
+        if len(positions):
+            flags = np.left_shift(np.uint8(1), positions.astype(np.uint8) & np.uint8(7))
+            positions >>= np.uint64(3)
+            first = np.flatnonzero(np.append(True, positions[1:] != positions[:-1]))
+            self._filter[positions[first].view(np.int64)] = np.bitwise_or.reduceat(flags, first)
+
+    def passes(self, hashes: Hashes) -> npt.NDArray[np.uint8]:
+        """Return 1 for each hash that may occur, 0 for each that does not."""
+        places = hashes >> self._filter_shift
+        bits = places.astype(np.uint8) & np.uint8(7)
+        places >>= np.uint64(3)
+        found = self._filter[places.view(np.int64)]
+        found >>= bits
+        found &= np.uint8(1)
+        return found
+
+    def runs(self, hashes: Hashes) -> tuple[Rows, Rows, Rows | None]:
+        """Return which hashes occur, where their rows start, and how many they are; None if each has one."""
+        keys = hashes & ~self._row_mask
+        places = (keys >> self._shift).view(np.int64)
+        at, ends = self._directory[places].astype(np.int64), self._directory[places + 1].astype(np.int64)
+        active = np.flatnonzero(at < ends)
+        hits = np.zeros(len(keys), bool)
+        while len(active):
+            words = self._words[at[active]] & ~self._row_mask
+            wanted = keys[active]
+            hits[active[words == wanted]] = True
+            active = active[words < wanted]
+            at[active] += 1 if self._runs is None else self._runs[at[active]]
+            active = active[at[active] < ends[active]]
+        occurring = np.flatnonzero(hits)
+        starts = at[occurring]
+        return occurring, starts, None if self._runs is None else self._runs[starts].astype(np.int64)
+
+    def rows(self, at: Rows) -> Rows:
+        """Return the rows at positions of the sorted list."""
+        rows: Rows = (self._words[at] & self._row_mask).view(np.int64)
+        return rows
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is held."""
+        runs = 0 if self._runs is None else self._runs.nbytes
+        return self._words.nbytes + self._directory.nbytes + self._filter.nbytes + runs
 
 
 class KeyIndex:
     """The rows of a source by their keys.
 
     Args:
-        columns: the key columns, an array each; a row with a NULL among its keys is equal to nothing.
+        columns: the key columns, an array each. A row with a NULL among its keys is equal to nothing.
 
     >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])]
@@ -95,73 +156,112 @@ class KeyIndex:
     """
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
-        self._coders = [_coder(comparable(column)) for column in columns]
-        self._steps: list[npt.NDArray[np.int64]] = []
-        codes = self._codes(columns, building=True)
-        rows = np.flatnonzero(codes != NO_CODE).astype(np.int32 if len(columns[0]) < 1 << 31 else np.int64)
-        codes = codes[rows]
-        self._occurring = _Occurring(codes)
-        _, numbers = self._occurring.numbers(codes)
-        self._unique = self._occurring.count == len(rows)
-        if self._unique:
-            self._rows = np.empty_like(rows)
-            self._rows[numbers] = rows
-        else:
-            self._rows = rows[np.argsort(numbers, kind="stable")]
-            self._starts = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=self._occurring.count))])
+        self._columns = [comparable(column) for column in columns]
+        count = len(columns[0])
+        valid = _valid(self._columns)
+        rows = np.arange(count) if valid is None else np.flatnonzero(valid)
+        self._offsets = _offsets_of(self._columns)
+        self._table = self._built(rows, count)
+        if self._offsets is not None and self._table.longest > _EVEN:
+            self._offsets = None
+            self._table = self._built(rows, count)
+        # The words of the table then hold the whole of each distance.
+        self._exact = self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
 
-    def matches(
-        self, columns: Sequence[pa.Array], most: int = MOST_PAIRS
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Give the pairs of rows with equal keys, in pieces where they are many; a row of the page has all of its pairs in one.
+    def _built(self, rows: Rows, count: int) -> _Table:
+        hashes, _ = self._hashes(self._columns)
+        return _Table(hashes if len(rows) == count else hashes[rows], rows, count)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the index holds beside the keys."""
+        return self._table.nbytes
+
+    def matches(self, columns: Sequence[pa.Array], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the pairs of rows with equal keys, in pieces if they are many. All pairs of a row of the page are in one piece.
 
         Args:
             columns: the key columns of a page.
-            most: so many pairs a piece has about, unless a single row has more.
+            most: about the number of pairs of a piece, unless a single row has more.
 
         Returns:
-            Of each piece the rows of the page in their order, each as often as it has partners, and the partners. There is one at least.
+            For each piece the rows of the page in their order, each as often as it has partners, and the partners. There is always a piece.
         """
-        rows, numbers = self._occurring.numbers(self._codes(columns, building=False))
-        if self._unique:
-            yield rows, self._rows[numbers].astype(np.int64)
+        keys = self._conformed(columns)
+        rows, starts, counts = self._candidates(keys)
+        if counts is None:
+            yield self._equal(keys, rows, self._table.rows(starts))
             return
-        starts = self._starts[numbers]
-        counts = self._starts[numbers + 1] - starts
         before = np.cumsum(counts) - counts
         cuts = np.flatnonzero(np.diff(before // most)) + 1
         for first, last in pairwise([0, *cuts.tolist(), len(rows)]):
-            yield self._pairs(rows[first:last], starts[first:last], counts[first:last])
+            repeated = counts[first:last]
+            offsets = np.arange(repeated.sum()) - np.repeat(np.cumsum(repeated) - repeated, repeated)
+            partners = self._table.rows(np.repeat(starts[first:last], repeated) + offsets)
+            yield self._equal(keys, np.repeat(rows[first:last], repeated), partners)
 
-    def _pairs(
-        self, rows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.repeat(rows, counts), self._rows[np.repeat(starts, counts) + offsets]
+    def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
+        """Return which values of a page's only key column have a partner.
 
-    def _codes(self, columns: Sequence[pa.Array], *, building: bool) -> npt.NDArray[np.int64]:
-        """Give one number for the keys of each row, ``NO_CODE`` where no row of the source has them."""
-        codes = self._coders[0].codes(comparable(columns[0]))
-        size = self._coders[0].size
-        for step, (coder, column) in enumerate(zip(self._coders[1:], columns[1:], strict=True)):
-            more = coder.codes(comparable(column))
-            both = np.where((codes != NO_CODE) & (more != NO_CODE), codes * coder.size + more, NO_CODE)
-            # The pairs that occur get new numbers, so that there is room for the next column.
-            if building:
-                self._steps.append(np.unique(both[both != NO_CODE]))
-            known = self._steps[step]
-            size = len(known)
-            found = np.searchsorted(known, both)
-            hit = (both != NO_CODE) & (found < size)
-            hit[hit] = known[found[hit]] == both[hit]
-            codes = np.where(hit, found, NO_CODE)
-        return codes
+        >>> KeyIndex([pa.array(["a", "b"])]).occurs(pa.array(["b", None, "c"])).tolist()
+        [True, False, False]
+        """
+        mask = np.zeros(len(column), bool)
+        for rows, _ in self.matches([column]):
+            mask[rows] = True
+        return mask
+
+    def _conformed(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Return a page's keys in the types of the source's."""
+        pairs = zip(map(comparable, columns), self._columns, strict=True)
+        return [column if column.type == own.type else column.cast(own.type) for column, own in pairs]
+
+    def _hashes(self, columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_] | None]:
+        """Return the hashes of rows, and which rows can occur at all; None for all."""
+        if self._offsets is None:
+            return key_hashes(columns, len(columns[0])), _valid(columns)
+        hashes, inside = self._offsets.hashes(columns[0])
+        valid = _valid(columns)
+        return hashes, inside if valid is None else inside & valid
+
+    def _candidates(self, keys: Sequence[pa.Array]) -> tuple[Rows, Rows, Rows | None]:
+        """Return the rows of a page whose hash occurs, where the rows of that hash start, and how many they are."""
+        hashes, possible = self._hashes(keys)
+        passes = self._table.passes(hashes).view(bool)
+        rows = np.flatnonzero(passes if possible is None else passes & possible)
+        hits, starts, counts = self._table.runs(hashes[rows])
+        return rows[hits], starts, counts
+
+    def _equal(self, keys: Sequence[pa.Array], rows: Rows, partners: Rows) -> tuple[Rows, Rows]:
+        """Return the pairs whose keys are equal."""
+        if self._exact:
+            return rows, partners
+        for column, own in zip(keys, self._columns, strict=True):
+            if pa.types.is_int64(column.type):
+                equal = _whole_numbers(column)[rows] == _whole_numbers(own)[partners]
+            else:
+                taken = column.take(pa.array(rows)), own.take(pa.array(partners))
+                equal = pc.equal(*taken).to_numpy(zero_copy_only=False)
+            if not equal.all():
+                rows, partners = rows[equal], partners[equal]
+        return rows, partners
 
 
-def _coder(values: pa.Array) -> _Dense | _Listed:
-    known = values.drop_null()
-    if pa.types.is_int64(known.type) and len(known):
-        bounds = pc.min_max(known).as_py()
-        if bounds["max"] - bounds["min"] < max(DENSE * len(known), DENSE_ANYWAY):
-            return _Dense(bounds["min"], bounds["max"])
-    return _Listed(known.unique())
+def _whole_numbers(column: pa.Array) -> Rows:
+    """Return the numbers without a copy; NULLs have any number."""
+    numbers: Rows = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+    return numbers
+
+
+def _valid(columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """Return which rows have all of their keys; None for all."""
+    masks = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns if column.null_count]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _offsets_of(columns: Sequence[pa.Array]) -> _Offsets | None:
+    """Return the order by value if there is one key column, of whole numbers."""
+    if len(columns) > 1 or not pa.types.is_int64(columns[0].type) or columns[0].null_count == len(columns[0]):
+        return None
+    bounds = pc.min_max(columns[0]).as_py()
+    return _Offsets(bounds["min"], bounds["max"] - bounds["min"])

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
-from rowmerge_nb.engine.tasks.dynamic_filter import comparable
+from rowmerge_nb.engine.tasks.comparable import comparable
+from rowmerge_nb.engine.tasks.key_hashes import key_hashes
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
-from rowmerge_nb.engine.tasks.row_hashes import row_hashes
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
 
@@ -102,7 +102,7 @@ class PartitionedOutputPass:
     def _parted(self, page: Page) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Give the rows that are sent, task by task, and how many each task gets."""
         keys = [comparable(page.column(name)) for name in self.keys]
-        to = (row_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
+        to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
         if any(key.null_count for key in keys):
             known = np.logical_and.reduce([key.is_valid().to_numpy(zero_copy_only=False) for key in keys])

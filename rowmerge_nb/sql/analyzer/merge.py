@@ -23,7 +23,7 @@ from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
+from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
 from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_of
 from rowmerge_nb.words import plural
 
@@ -403,7 +403,7 @@ class _MergeAnalyzer:
                 continue
             # What fails in a key fails in the condition.
             pairs.append((replace(left, origin=on.origin), replace(right, origin=on.origin)))
-            plain = [plain_column(side) for side in (left, right)]
+            plain = [key_column(side) for side in (left, right)]
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["conjuncts", "constraint_of", "described", "domain_of_column", "intersect", "plain_column", "same_values"]
+__all__ = [
+    "compares_by_value",
+    "conjuncts",
+    "constraint_of",
+    "described",
+    "domain_of_column",
+    "intersect",
+    "key_column",
+    "plain_column",
+    "same_values",
+]
 
 _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _MICROSECONDS: Final = 6
@@ -134,16 +144,38 @@ def same_values(one: Type, other: Type) -> bool:
     return one.base == other.base and (one.base == "varchar" or one == other)
 
 
-def _compares_by_value(kind: Type) -> bool:
+def compares_by_value(kind: Type) -> bool:
     """Tell whether two values of a type are equal just when they are stored alike: not numbers with NaN, padded text, zones."""
     return is_integer(kind) or kind.base in {"decimal", "varchar", "date", "boolean"} or _is_timestamp(kind)
 
 
 def plain_column(node: e.Typed) -> e.Column | None:
     """Give the column that an expression is, apart from a cast that changes no value."""
+    column = _column_below_casts(node)
+    return column if column is not None and compares_by_value(column.type) else None
+
+
+def key_column(node: e.Typed) -> e.Column | None:
+    """Return the column that an expression is, apart from a cast that changes no value, if the column can be a join key.
+
+    Beside the types of `plain_column`, these are the types whose equal values are stored alike only within one type, without an order
+    that all stores share. `same_values` compares the types of both sides.
+    """
+    column = _column_below_casts(node)
+    return column if column is not None and (compares_by_value(column.type) or _is_stored_alike(column.type)) else None
+
+
+def _column_below_casts(node: e.Typed) -> e.Column | None:
     while isinstance(node, e.Apply) and node.name == "cast" and _keeps_all(node.arguments[0].type, node.type):
         node = node.arguments[0]
-    return node if isinstance(node, e.Column) and not node.outer and _compares_by_value(node.type) else None
+    return node if isinstance(node, e.Column) and not node.outer else None
+
+
+def _is_stored_alike(sql_type: Type) -> bool:
+    # A zone of a value's own is no part of the instant that is compared.
+    return sql_type.base in {"char", "uuid", "varbinary", "time"} or (
+        sql_type.base == "timestamp with time zone" and not sql_type.fields
+    )
 
 
 def described(constraint: Constraint) -> str:

@@ -163,6 +163,33 @@ def test_the_plan_says_which_form_it_is(spark: Any, form: str) -> None:
     assert (said in text) if said is not None else ("What is below it" not in text)
 
 
+KEYED = """VALUES
+  (CAST('ab' AS char(4)), UUID '00000000-0000-0000-0000-00000000000a', X'00', TIME '01:02:03.5', TIMESTAMP '2026-01-01 00:00:00 UTC', {0}),
+  (CAST('ab  ' AS char(4)), UUID '00000000-0000-0000-0000-00000000000A', X'0000', TIME '01:02:03.5', TIMESTAMP '2026-01-01 00:00:00 UTC', {0} + 1),
+  (CAST('' AS char(4)), UUID '00000000-0000-0000-0000-00000000000b', X'', TIME '00:00:00', TIMESTAMP '1969-12-31 23:59:59 UTC', {0} + 2),
+  (CAST('ab' AS char(4)), UUID '00000000-0000-0000-0000-00000000000a', X'00', TIME '01:02:03.5', TIMESTAMP '2026-01-01 00:00:00.000001 UTC', {0} + 3),
+  (CAST('x' AS char(4)), NULL, X'00', TIME '01:02:03.5', TIMESTAMP '2026-01-01 00:00:00 UTC', {0} + 4)"""
+
+
+def test_keys_of_every_type_meet_the_same_rows_in_all_forms(spark: Any) -> None:
+    types = "c char(4), u uuid, b varbinary, m time(6), z timestamp(6) with time zone, v integer"
+    matches = {}
+    for form in ("many tasks", "by keys", "spark, large"):
+        engine = made(spark, form, duplicates="standard")
+        for name, value in (("kt", 0), ("ks", 10)):
+            engine.run(f"CREATE TABLE {name} ({types})")
+            engine.run(f"INSERT INTO {name} {KEYED.format(value)}")
+        for columns in ("c", "u", "b", "m", "z", "cubmz"):
+            on = " AND ".join(f"kt.{column} = ks.{column}" for column in columns)
+            statement = f"MERGE INTO kt USING ks ON {on} WHEN MATCHED AND kt.v > 99 THEN DELETE WHEN NOT MATCHED THEN INSERT (v) VALUES (ks.v)"
+            assert (SAID[form] or "") in str(engine.run(f"EXPLAIN {statement}")), (form, columns)
+            trace = engine.run(statement).trace
+            matches[form, columns] = trace.joined, trace.matched, trace.unmatched
+    for (form, columns), counts in matches.items():
+        assert counts == matches["spark, large", columns], (form, columns, matches)
+    assert matches["many tasks", "cubmz"] != matches["many tasks", "z"]
+
+
 def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, source_bytes=0, one_task_bytes=0))
     engine.register("t", TARGET)

@@ -158,7 +158,7 @@ def test_a_very_long_list_says_its_bounds(count: int, found: ColumnDomain) -> No
         ("t.amount = s.amount AND t.day = s.day", 2),
         ("(t.whole, t.text) = (s.whole, s.text)", 2),
         ("t.ratio = s.ratio", 0),
-        ("t.padded = s.padded", 0),
+        ("t.padded = s.padded", 1),
         ("t.whole = s.amount", 0),
         ("t.moment = s.coarse", 0),
         ("t.whole + 1 = s.whole", 0),
