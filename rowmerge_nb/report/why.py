@@ -8,8 +8,8 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.trace.journeys import Journey, asked_journeys, journeys_of, told_journeys, untouched_journeys
-from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, picked
+from rowmerge_nb.trace.journeys import Journey, asked_journeys, journeys_at, journeys_of, told_journeys, untouched_journeys
+from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, picked, rows_like
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -48,28 +48,28 @@ class Why(ShownSequence[Journey]):
             RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has
                 no rows with the values of both sides, and nobody else knows them.
         """
-        held = journeys_of(trace) or ()
-        known = held + tuple(one for one in asked_journeys(trace) if not any(_same_row(one, other) for other in held))
-        sides = [side for one in known for side in (one.source, one.target)]
-        number, values = picked(row, source_row, columns, (name for side in sides for name in side or {}))
+        held, asked = _rows_held(trace), asked_journeys(trace)
+        sides = _sides(trace, asked)
+        number, values = picked(row, source_row, columns, (name for side in sides for name in side))
         if number is None and not values:
-            return cls(known or told_journeys(trace), joined=trace.kind == "MERGE")
-        if known:
+            every = _with_others(journeys_of(trace) or (), asked)
+            return cls(every or told_journeys(trace), joined=trace.kind == "MERGE")
+        if held or asked:
             check_columns(values, sides)
-        everyone = (*known, *(untouched_journeys(trace) if number is None else ()))
-        found = _alike(everyone, number, values)
+        others = (*asked, *(untouched_journeys(trace) if number is None else ()))
+        found = _found(trace, others, number, values)
         # Of target rows without a partner the trace of a small MERGE has those of stores that keep versions.
         lacking = not found and number is None and trace.kind == "MERGE" and trace.untouched is None
         complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
         if complete or ask is None:
-            if not everyone:
+            if not held and not others:
                 told_journeys(trace)
             # Who writes no blanks means a char, which has them, only where nobody has the text as it is written.
-            found = found or _alike(everyone, number, values, padded=True)
+            found = found or _found(trace, others, number, values, padded=True)
             if not found and lacking and ask is not None:
                 found = _untouched_elsewhere(lambda: ask(row, source_row, columns))
             if not found:
-                raise _none_is_like(trace, plural(len(known), "row"), in_words(number, values))
+                raise _none_is_like(trace, plural(held + len(asked), "row"), in_words(number, values))
             return cls(found, joined=trace.kind == "MERGE")
         return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), found)
 
@@ -103,6 +103,32 @@ class Why(ShownSequence[Journey]):
         text = str(self)
         rows = [(row.head, row.reasons) for row in self.rows] + ([(MORE, ())] if self._more else [])
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
+
+
+def _rows_held(trace: Trace) -> int:
+    """Return how many joined rows the trace has with the values of both sides."""
+    return 0 if trace.pages is None or trace.pages.witness is None else trace.pages.before.num_rows
+
+
+def _sides(trace: Trace, asked: Iterable[Journey]) -> list[Mapping[str, Any]]:
+    """Return rows of either side, of the trace's own rows only the names of the columns."""
+    witness = None if trace.pages is None else trace.pages.witness
+    schema = [] if witness is None or not witness.num_rows else [field for field in witness.schema if field.name != "source_row"]
+    names = [dict.fromkeys(field.type.names) for field in schema]
+    return [*names, *(side for one in asked for side in (one.source, one.target) if side is not None)]
+
+
+def _found(
+    trace: Trace, others: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False
+) -> list[Journey]:
+    """Return the journeys of the trace's rows, and of other rows, that are from that source row and have these values."""
+    pages = trace.pages
+    held = () if pages is None or pages.witness is None else journeys_at(trace, rows_like(pages, number, values, padded=padded))
+    return _with_others(held or (), _alike(others, number, values, padded=padded))
+
+
+def _with_others(held: Sequence[Journey], others: Iterable[Journey]) -> list[Journey]:
+    return [*held, *(one for one in others if not any(_same_row(one, other) for other in held))]
 
 
 def _alike(rows: Iterable[Journey], number: int | None, values: Mapping[str, Any], *, padded: bool = False) -> list[Journey]:

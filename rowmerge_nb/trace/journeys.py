@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from rowmerge_nb.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.samples import rows_of, source_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ __all__ = [
     "case_numbers",
     "join_of_clause",
     "joins_of",
+    "journeys_at",
     "journeys_of",
     "sides_of",
     "told_journeys",
@@ -166,13 +167,6 @@ class Journey:
     barred: TermTruth | None = None
 
 
-def in_source_order(pages: PageSample) -> list[int]:
-    """Give the places of a sample's rows in the order of the source, those without a source row last."""
-    assert pages.witness is not None
-    numbers = pages.witness.column("source_row").to_pylist()
-    return sorted(range(len(numbers)), key=lambda row: (numbers[row] is None, numbers[row] or 0))
-
-
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
     """Give the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
 
@@ -183,6 +177,17 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
         limit: how many are wanted; None for all.
     """
     return None if trace.pages is None else _of_pages(trace, trace.pages, limit)
+
+
+def journeys_at(trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = None) -> tuple[Journey, ...] | None:
+    """Return the journeys of some rows of a trace, in the order of the source; None if rows were not kept with both sides.
+
+    Args:
+        trace: the trace.
+        rows: per row of `PageSample.before` whether its journey is wanted. Other rows cost nothing.
+        limit: how many are wanted; None for all.
+    """
+    return None if trace.pages is None else _of_pages(trace, trace.pages, limit, rows)
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
@@ -216,12 +221,15 @@ def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
     )
 
 
-def _of_pages(trace: Trace, whole: PageSample, limit: int | None = None) -> tuple[Journey, ...] | None:
+def _of_pages(
+    trace: Trace, whole: PageSample, limit: int | None = None, rows: npt.NDArray[np.bool_] | None = None
+) -> tuple[Journey, ...] | None:
     if whole.witness is None:
         return None
     merged = trace.kind == "MERGE"
-    order = in_source_order(whole)[:limit]
-    pages = _rows_of(whole, order)
+    chosen = source_order(whole)
+    chosen = chosen[:limit] if rows is None else chosen[rows[chosen]][:limit]
+    pages, order = rows_of(whole, chosen), chosen.tolist()
     clauses = {clause.number: clause for clause in trace.clauses}
     cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)
     joins = joins_of(pages)
@@ -287,25 +295,6 @@ def _why_none(trace: Trace) -> tuple[str, str]:
         return msg, "Look at the source, and at the conditions that choose its rows."
     msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
     return msg, "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some rows."
-
-
-def _rows_of(pages: PageSample, order: list[int]) -> PageSample:
-    """Give some of the sampled rows, in an order of their own."""
-    if order == list(range(pages.before.num_rows)):
-        return pages
-    ends = list(accumulate(pages.produced, initial=0))
-    after = [row for index in order for row in range(ends[index], ends[index + 1])]
-    rows = pa.array(order, pa.int64())
-    return replace(
-        pages,
-        before=pages.before.take(rows),
-        after=pages.after.take(pa.array(after, pa.int64())),
-        produced=tuple(pages.produced[index] for index in order),
-        writers=tuple(pages.writers[row] for row in after),
-        witness=None if pages.witness is None else pages.witness.take(rows),
-        truths=None if pages.truths is None else pages.truths.take(rows),
-        placement=pages.placement and replace(pages.placement, numbers=tuple(pages.placement.numbers[row] for row in after)),
-    )
 
 
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:

@@ -13,7 +13,13 @@ from rowmerge_nb.names import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["any_has_values", "check_columns", "has_values", "in_words", "picked"]
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from rowmerge_nb.trace.trace import PageSample
+
+__all__ = ["any_has_values", "check_columns", "has_values", "in_words", "picked", "rows_like"]
 
 SOURCE_ROW: Final = "source_row"
 
@@ -79,6 +85,58 @@ def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: b
     """
     values = {name.lower(): value for name, value in side.items()}
     return all(name.lower() in values and _same(values[name.lower()], value, padded) for name, value in columns.items())
+
+
+def rows_like(
+    pages: PageSample, number: int | None, columns: Mapping[str, Any], *, padded: bool = False
+) -> npt.NDArray[np.bool_]:
+    """Return per row of a sample whether it comes from that source row, and whether one of its sides has all these values.
+
+    No row becomes a Python object, and of the columns only those that are named.
+
+    Args:
+        pages: the sample, with the values of both sides.
+        number: the number of the source row; None for any.
+        columns: the values by column.
+        padded: as for `has_values`.
+    """
+    import numpy as np
+
+    witness = pages.witness
+    assert witness is not None
+    alike = np.ones(witness.num_rows, bool)
+    if number is not None:
+        alike &= _equals(witness.column("source_row"), number)
+    if not columns:
+        return alike
+    either = np.zeros(witness.num_rows, bool)
+    for side in {"source", "target"} & set(witness.schema.names):
+        either |= _side_has(witness.column(side), columns, padded)
+    return alike & either
+
+
+def _equals(numbers: pa.Array, number: int) -> npt.NDArray[np.bool_]:
+    valid = numbers.is_valid().to_numpy(zero_copy_only=False)
+    equal: npt.NDArray[np.bool_] = valid & (numbers.fill_null(0).to_numpy(zero_copy_only=False) == number)
+    return equal
+
+
+def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) -> npt.NDArray[np.bool_]:
+    """Return per row of a side whether it is there and has all these values."""
+    import numpy as np
+
+    from rowmerge_nb.spi.values import python_values
+
+    indices = {field.name.lower(): index for index, field in enumerate(rows.type)}
+    has: npt.NDArray[np.bool_] = rows.is_valid().to_numpy(zero_copy_only=False)
+    for name, wanted in columns.items():
+        if name.lower() not in indices:
+            return np.zeros(len(rows), bool)
+        left = np.flatnonzero(has)
+        values = python_values(rows.field(indices[name.lower()]).take(left))
+        has = np.zeros(len(rows), bool)
+        has[left] = [_same(value, wanted, padded) for value in values]
+    return has
 
 
 def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:

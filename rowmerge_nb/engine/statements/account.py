@@ -157,6 +157,9 @@ def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> 
     """
     if any(record.read for record in records):
         return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
+    handing = [record for record in records if record.pages]
+    if len(handing) == 1 and handing[0].error is None:
+        return tuple([handing[0].partition] * int(after.num_rows))
     found: dict[str, int] = {}
     for record in records:
         if record.stored is not None:

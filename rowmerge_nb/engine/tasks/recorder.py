@@ -20,6 +20,7 @@ from rowmerge_nb.engine.tasks.faults import noted
 from rowmerge_nb.engine.tasks.frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.trace.samples import spans
 from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import plural
@@ -235,9 +236,8 @@ class Recorder:
         else:
             chosen = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
         if chosen.size:
-            ends = np.cumsum(produced)
-            rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
-            positions = self._positions = pa.array(np.concatenate(rows))
+            sizes = produced[chosen]
+            positions = self._positions = pa.array(spans(np.cumsum(produced)[chosen] - sizes, sizes))
             taken = witness.take(pa.array(chosen)) if witness is not None else None
             record.sampled.append(
                 replace(

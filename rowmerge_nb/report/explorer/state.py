@@ -6,9 +6,9 @@ The front end chooses and draws; it computes nothing of the statement.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
@@ -29,6 +29,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.nodes import ScanFacts
+from rowmerge_nb.trace.samples import count_row_ids, rows_of
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import number, plural
 
@@ -79,9 +80,13 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         trace = replace(trace, pages=asked.pages)
         report = replace(report, pages=build_report(trace).pages)
     shown = _journeys(trace)
-    pages, near = trace.pages, _near(trace)
+    steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
+    if trace.pages is not None and shown:
+        # Everything below is about the rows that are drawn, in their order.
+        trace = replace(trace, pages=rows_of(trace.pages, np.array([journey.page_row for journey in shown])))
+        shown = tuple(replace(journey, page_row=index) for index, journey in enumerate(shown))
+    pages = trace.pages
     failed = trace.state == StatementState.FAILED
-    place = {journey.page_row: index for index, journey in enumerate(shown)}
     total = trace.joined if trace.joined is not None else len(shown)
     return {
         "format": FORMAT,
@@ -93,7 +98,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
         "sample": "" if len(shown) >= total or not shown else _sample(len(shown), total, asked),
-        "steps": ended_steps(trace, _steps(trace)) if failed else _steps(trace),
+        "steps": ended_steps(trace, steps) if failed else steps,
         "failed": failed,
         "absent": absent_parts(trace),
         "raised": raised_parts(trace),
@@ -107,13 +112,13 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         ]
         if shown
         else matched_rows(trace, MOST_ROWS),
-        "untouched": _untouched(trace),
+        "untouched": untouched_rows,
         "others": _others(trace, untouched if untouched is not None else _told_untouched(trace)),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
-        "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
+        "before": _page(_before_channels(report, pages), pages.before, pages, unfolded=pages.transformed)
         if pages is not None and shown
         else _NO_PAGE,
-        "after": _after(report, pages, place, placed_rows(trace)) if pages is not None and shown else _NO_PAGE,
+        "after": _after(report, pages, placed_rows(trace)) if pages is not None and shown else _NO_PAGE,
         "writers": _writers(report, trace),
         "calls": _calls(report, trace),
     }
@@ -432,9 +437,7 @@ def _untouched(trace: Trace) -> int | None:
     pages = trace.pages
     if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
         return None
-    there = pages.witness.column("target").is_valid() if "target" in pages.witness.schema.names else None
-    ids = pages.row_ids.filter(there) if there is not None else pages.row_ids
-    return trace.rows_before - len({repr(row_id) for row_id in python_values(ids)})
+    return trace.rows_before - count_row_ids(pages)
 
 
 def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
@@ -474,13 +477,9 @@ def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
     return [Channel(str(index), name, "") for index, name in enumerate(pages.before.schema.names)]
 
 
-def _page(
-    channels: Sequence[Channel], page: pa.RecordBatch, place: Mapping[int, int], pages: PageSample, *, unfolded: bool
-) -> dict[str, Any]:
+def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool) -> dict[str, Any]:
     """Give the page before, its merge row unfolded into its fields."""
     columns: list[list[Any]] = []
-    order = _in_order(place)
-    page = page.take(pa.array(order, pa.int64()))
     for index in range(page.num_columns):
         column = page.column(index)
         if unfolded and index == pages.layout.before.merge_row:
@@ -499,10 +498,10 @@ def _page(
         else len(channels),
         "rows": [
             {
-                "of": place[at],
+                "of": at,
                 "cells": [_shown(tail(value)) if channel == hashed else _value(value) for channel, value in enumerate(row)],
             }
-            for at, row in zip(order, rows, strict=True)
+            for at, row in enumerate(rows)
         ],
     }
 
@@ -514,35 +513,30 @@ def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
         columns[index] = [None if value is None else number(value) for value in columns[index]]
 
 
-def _in_order(place: Mapping[int, int]) -> list[int]:
-    return sorted(place, key=lambda index: place[index])
-
-
 def _channel(channel: Channel) -> dict[str, Any]:
     return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
 
 
-def _after(report: Report, pages: PageSample, place: Mapping[int, int], placed: Sequence[str]) -> dict[str, Any]:
+def _after(report: Report, pages: PageSample, placed: Sequence[str]) -> dict[str, Any]:
     channels = (
         report.pages.channels.after
         if report.pages is not None
         else [Channel(str(index), name, "") for index, name in enumerate(pages.after.schema.names)]
     )
-    starts = list(accumulate(pages.produced, initial=0))
-    made = [(index, at) for index in _in_order(place) for at in range(starts[index], starts[index + 1])]
-    page = pages.after.take(pa.array([at for _, at in made], pa.int64()))
+    page = pages.after
+    origins = [index for index, produced in enumerate(pages.produced) for _ in range(produced)]
     operations = [Operation(operation) for operation in page.column(pages.layout.after.operation).to_pylist()]
     values = zip(*(python_values(column) for column in page.columns), strict=True)
     rows = [
         {
-            "of": place[index],
+            "of": index,
             "cells": [_value(value) for value in row],
             "letter": operation.letter,
             "style": style_of(operation),
             "writer": pages.writers[at],
             "placed": placed[at] if placed else "",
         }
-        for (index, at), operation, row in zip(made, operations, values, strict=True)
+        for at, (index, operation, row) in enumerate(zip(origins, operations, values, strict=True))
     ]
     # Up to this channel the sinks get a page; the rest is the engine's own.
     handed = pages.layout.after.insert_from_update if pages.transformed else page.num_columns

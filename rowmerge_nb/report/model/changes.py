@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
@@ -13,10 +15,13 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import NULL, Cell, cell, struct_rows, visible, with_ends
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.samples import different_codes, row_id_codes, rows_of, source_order
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
 
     from rowmerge_nb.report.model.pages import Channel, Pages
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
@@ -158,29 +163,30 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         return None
     if pages is not None:
         columns = pages.channels.columns
-        changes = _changes(sample)
+        changing = _changing(sample)
     else:
         channels = stored_channels(sample.after.schema)
         columns = tuple(channels[channel] for channel in sample.layout.after.columns)
-        changes = _without_merge_rows(sample)
+        changing = np.arange(sample.after.num_rows)
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]
-    total = sum(known) if counts and None not in counts.values() else len(changes)
+    total = sum(known) if counts and None not in counts.values() else len(changing)
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
-        changed = _changed(sample)
+        changed = _changed_targets(sample)
         untouched = max(trace.rows_before - (known[1] + known[2] if changed is None else len(changed)), 0)
     limit = row_limit(len(columns))
-    shown = changes[:limit]
+    drawn = rows_of(sample, changing[:limit])
+    shown = _changes(drawn) if pages is not None else _without_merge_rows(drawn)
     count = f"{plural(total, 'row')} changed"
     summary = count if len(shown) >= total else f"first {number(len(shown))} of {count}"
     idle = _idle(sample)
     if untouched is not None:
         summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
-    same = _same(trace, idle, untouched)
+    same = _same(trace, sample, idle, untouched, max(limit, MOST_LEFT))
     remark = (
         ""
-        if sample.witness is not None or not changes
+        if sample.witness is not None or not shown
         else "Old values were not recorded: new values only. --trace full keeps both."
     )
     merged, sizes = trace.kind == "MERGE", _sizes(trace, known, untouched)
@@ -250,48 +256,63 @@ def _sum(parts: list[tuple[int, str]]) -> str:
     return f": {told}" if told else ""
 
 
-def _idle(sample: PageSample) -> dict[str, tuple[int | None, list[Any]]]:
-    """Give the target rows that are matched and that no clause changes, by their row ids; none where not all rows are known."""
-    if sample.witness is None or not sample.complete or not sample.transformed:
-        return {}
-    row_ids = map(repr, python_values(sample.row_ids))
-    changed = _changed(sample) or set()
-    found: dict[str, tuple[int | None, list[Any]]] = {}
-    for row_id, (at, target) in sorted(zip(row_ids, _both_sides(sample), strict=True), key=lambda row: row[1][0] or 0):
-        if target is not None and row_id not in changed:
-            found.setdefault(row_id, (at, target))
-    return found
+def _idle(sample: PageSample) -> npt.NDArray[np.int64]:
+    """Return the joined rows of the target rows that are matched and that no clause changes, each target row once, in the order of the source.
+
+    Nothing is returned if not all rows are known.
+    """
+    changed = _changed_targets(sample)
+    if sample.witness is None or changed is None:
+        return np.zeros(0, np.int64)
+    order = source_order(sample)
+    codes = row_id_codes(sample.row_ids)[order]
+    matched = sample.witness.column("target").is_valid().to_numpy(zero_copy_only=False)[order]
+    here = np.flatnonzero(matched & ~np.isin(codes, changed))
+    _, first = np.unique(codes[here], return_index=True)
+    idle: npt.NDArray[np.int64] = order[here[np.sort(first)]]
+    return idle
 
 
-def _changed(sample: PageSample) -> set[str] | None:
-    """Give the row ids of the target rows that clauses change, each once though two clauses change it; None where not all rows are known."""
+def _changed_targets(sample: PageSample) -> npt.NDArray[np.int64] | None:
+    """Return the codes of the target rows that clauses change, each once though two clauses change it; None if not all rows are known."""
     if not sample.complete or not sample.transformed:
         return None
-    layout = sample.layout.merge_row
-    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
-    both = zip(merge_rows, python_values(sample.row_ids), strict=True)
-    return {
-        repr(row_id) for row, row_id in both if row is not None and row_id is not None and row[layout.operation] != Operation.NONE
-    }
+    return different_codes(row_id_codes(sample.row_ids)[_acts(sample)])
 
 
-def _apart(trace: Trace, untouched: int, idle: Mapping[str, Any]) -> str:
+def _acts(sample: PageSample) -> npt.NDArray[np.bool_]:
+    """Return per joined row whether a clause changes something by it."""
+    operations = sample.before.column(sample.layout.before.merge_row).flatten()[sample.layout.merge_row.operation]
+    acts: npt.NDArray[np.bool_] = operations.fill_null(int(Operation.NONE)).to_numpy(zero_copy_only=False) != Operation.NONE
+    return acts
+
+
+def _changing(sample: PageSample) -> npt.NDArray[np.int64]:
+    """Return the joined rows by which something is changed, in the order of the source."""
+    order = source_order(sample)
+    return order[_acts(sample)[order]]
+
+
+def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
     """Say which of the unchanged rows were matched; nothing where none was, and where that is not known."""
-    if trace.kind != "MERGE" or not idle or len(idle) > untouched:
+    if trace.kind != "MERGE" or not len(idle) or len(idle) > untouched:
         return ""
     alone = untouched - len(idle)
     parts = [f"{number(alone)} without a partner"] * bool(alone) + [f"{number(len(idle))} for which no clause fired"]
     return f": {', '.join(parts)}"
 
 
-def _same(trace: Trace, idle: Mapping[str, tuple[int | None, list[Any]]], untouched: int | None) -> tuple[SameRow, ...]:
-    """Give the rows that nothing changed; none where some are not known."""
+def _same(
+    trace: Trace, sample: PageSample, idle: npt.NDArray[np.int64], untouched: int | None, limit: int
+) -> tuple[SameRow, ...]:
+    """Return the first rows that nothing changed; none if some are not known."""
     others = trace.untouched
     if others is None or untouched is None or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED):
         return ()
-    matched = [SameRow(_cells(values), "" if at is None else str(at)) for at, values in idle.values()]
-    apart = [SameRow(_cells(values), "") for values in zip(*map(python_values, others.columns), strict=True)]
-    return (*matched, *apart)
+    sides = _both_sides(rows_of(sample, idle[:limit]))
+    matched = [SameRow(_cells(target), "" if at is None else str(at)) for at, target in sides if target is not None]
+    rest = [python_values(column) for column in others.slice(0, limit - len(matched)).columns]
+    return (*matched, *(SameRow(_cells(values), "") for values in zip(*rest, strict=True)))
 
 
 def _cells(values: Iterable[Any]) -> tuple[Cell, ...]:
@@ -299,22 +320,22 @@ def _cells(values: Iterable[Any]) -> tuple[Cell, ...]:
 
 
 def _changes(sample: PageSample) -> list[Change]:
-    """List every sampled row that changes something, in the order of the source."""
+    """Return the change that each row makes."""
     layout = sample.layout.merge_row
     merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
-    row_ids = python_values(sample.row_ids)
-    both = _both_sides(sample)
-    changes = []
-    for index, values in enumerate(merge_rows):
-        if values is None:
-            continue
-        operation, case = Operation(values[layout.operation]), values[layout.case_number]
-        if operation is Operation.NONE:
-            continue
-        at, target = both[index]
-        change = _change(operation, [values[i] for i in layout.columns], target, case, at, row_ids[index])
-        changes.append((at is None, at or 0, index, change))
-    return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
+    rows = zip(merge_rows, _both_sides(sample), python_values(sample.row_ids), strict=True)
+    return [
+        _change(
+            Operation(values[layout.operation]),
+            [values[i] for i in layout.columns],
+            target,
+            values[layout.case_number],
+            at,
+            row_id,
+        )
+        for values, (at, target), row_id in rows
+        if values is not None
+    ]
 
 
 def _without_merge_rows(sample: PageSample) -> list[Change]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.trace.journeys import in_source_order, journeys_of
+from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -77,4 +77,4 @@ def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
     if pages is None or pages.before.num_rows > MOST_JOURNEYS or (journeys := journeys_of(trace)) is None:
         return {}
     merged = trace.kind == "MERGE"
-    return {place: journey_row(journey, merged) for place, journey in zip(in_source_order(pages), journeys, strict=True)}
+    return {journey.page_row: journey_row(journey, merged) for journey in journeys}

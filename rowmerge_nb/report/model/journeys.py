@@ -14,6 +14,7 @@ from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of,
 from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
+from rowmerge_nb.trace.samples import count_row_ids
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -204,8 +205,8 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     if rows is None or not rows.num_rows:
         return (), ""
     written = tuple(cell(tuple(map(with_ends, row)), _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
-    touched = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
-    total = rows.num_rows if trace.rows_before is None else trace.rows_before - len(touched)
+    touched = 0 if pages is None else count_row_ids(pages)
+    total = rows.num_rows if trace.rows_before is None else trace.rows_before - touched
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
     them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
     why = f"no row of the source has {them} for {partners}" if trace.kind == "MERGE" else f"WHERE is not true for {them}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.alignment import AlignedRow, aligned_rows
 from rowmerge_nb.report.model.places import places_of
@@ -33,7 +35,9 @@ from rowmerge_nb.spi.page import (
 )
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import case_numbers
 from rowmerge_nb.trace.nodes import ProcessorFacts
+from rowmerge_nb.trace.samples import first_of_each, rows_of, source_order
 from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
@@ -239,13 +243,13 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
             if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}
             else "no rows were recorded"
         )
-        remarks = (_update_rows(trace, channels, []), *remarks)
+        remarks = (_update_rows(trace, channels), *remarks)
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
-    rows = _ledger(sample, channels)
-    shown = _choose(rows, row_limit(len(channels.columns)))
+    sample = _drawn(sample, row_limit(len(channels.columns)))
+    shown = tuple(_ledger(sample, channels))
     if any(row.idle or (row.merge_null and not row.row_id.null) for row in shown):
         remarks = (*remarks, _PRESENT)
-    remarks = (_update_rows(trace, channels, rows if sample.complete else []), *remarks)
+    remarks = (_update_rows(trace, channels), *remarks)
     which = ""
     if len(shown) < sample.total_before:
         which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
@@ -266,7 +270,7 @@ def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:
         trace.kind == "UPDATE",
         head,
         writer,
-        _destinations(trace, shown),
+        _destinations(replace(trace, pages=sample), shown),
         "" if other is None else other.paradigm,
         () if other is None else tuple(row for row in aligned_rows(trace, other) if row.differs),
     )
@@ -290,17 +294,26 @@ _HASH_OF_NULL: Final = 42
 """The engine's hash of columns that are all NULL."""
 
 
-def _update_rows(trace: Trace, channels: Channels, rows: Sequence[LedgerRow]) -> str:
+def _update_rows(trace: Trace, channels: Channels) -> str:
     """Say how an UPDATE leaves ``transform_page``, and why."""
     if trace.paradigm != DELETE_AND_INSERT:
         return update_form(trace.paradigm)
     kept = " and ".join(channel.name for channel in channels.redistribution)
-    halves = [{half.writer for half in row.after} for row in rows if len(row.after) == 2]
-    apart = sum(len(writers) == 2 for writers in halves)
-    told = f" {_halves(apart, len(halves))}" if halves and trace.writers else ""
+    updates, apart = _split_updates(trace.pages)
+    told = f" {_halves(apart, updates)}" if updates and trace.writers else ""
     old = f" The DELETE keeps the old {kept} as well, the INSERT has the new one.{told}" if kept else ""
     counted = "insert_from_update = 1 marks the INSERT, so that the UPDATE counts as one row; the sink does not get it."
     return f"{update_form(trace.paradigm)}{old} {counted}"
+
+
+def _split_updates(sample: PageSample | None) -> tuple[int, int]:
+    """Count the updates that became two rows, and those whose rows went to two writers; none if not all rows were recorded."""
+    if sample is None or not sample.complete:
+        return 0, 0
+    produced = np.array(sample.produced, np.int64)
+    first = (np.cumsum(produced) - produced)[produced == 2]
+    writers = np.array(sample.writers or [-1] * sample.after.num_rows, np.int64)
+    return len(first), int(np.count_nonzero(writers[first] != writers[first + 1]))
 
 
 def _halves(apart: int, updates: int) -> str:
@@ -408,9 +421,8 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
         if witness[index][0] is None and sample.witness is not None and "source" in sample.witness.schema.names:
             # A target row that a FULL join kept without a source row.
             entry = replace(entry, source="none")
-        rows.append((witness[index][0], index, entry))
-    # The order of rows in a run is Spark's; that of the source is the reader's.
-    return [row for _, _, row in sorted(rows, key=lambda entry: (entry[0] is None, entry[0] or 0, entry[1]))]
+        rows.append(entry)
+    return rows
 
 
 def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Cell | None]]:
@@ -489,14 +501,8 @@ def row_limit(columns: int) -> int:
     return min(MOST_ROWS, max(MOST_CELLS // max(columns, 1), 5))
 
 
-def _choose(rows: list[LedgerRow], limit: int) -> tuple[LedgerRow, ...]:
-    """Take so many rows at most, so that every clause is seen: the first ones of each, in their order."""
-    if len(rows) <= limit:
-        return tuple(rows)
-    cases: dict[str, list[int]] = {}
-    for index, row in enumerate(rows):
-        cases.setdefault(row.case_number.text, []).append(index)
-    chosen: list[int] = []
-    for depth in range(limit):
-        chosen += [indices[depth] for indices in cases.values() if depth < len(indices)]
-    return tuple(rows[index] for index in sorted(chosen[:limit]))
+def _drawn(sample: PageSample, limit: int) -> PageSample:
+    """Return the rows of a sample that are drawn, at most ``limit``: the first ones of each clause, so that every clause is seen."""
+    # The order of rows in a run is Spark's; that of the source is the reader's.
+    order = source_order(sample)
+    return rows_of(sample, order[first_of_each(case_numbers(sample)[order], limit)])

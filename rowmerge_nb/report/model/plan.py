@@ -12,7 +12,6 @@ from rowmerge_nb.report.model.repeated import Repeated, build_repeated
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
-from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import (
     JoinFacts,
     JoinType,
@@ -23,6 +22,7 @@ from rowmerge_nb.trace.nodes import (
     WriterFacts,
     explain_text,
 )
+from rowmerge_nb.trace.samples import count_row_ids
 from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
@@ -263,8 +263,7 @@ def _alone(trace: Trace) -> str:
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
-    row_ids = python_values(sample.row_ids)
-    alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
+    alone = trace.rows_before - count_row_ids(sample)
     return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
 
 

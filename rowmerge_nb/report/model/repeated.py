@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import BY_ORDER, DELETE_AND_INSERT
 from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, journeys_of
+from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, case_numbers, joins_of, journeys_at
 from rowmerge_nb.trace.near import Difference
 from rowmerge_nb.trace.trace import MatchPattern
 from rowmerge_nb.trace.verdicts import STANDARD, TRINO, MatchedClauses
 from rowmerge_nb.words import MINUS, code, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
@@ -123,11 +125,10 @@ def _none(trace: Trace) -> str:
 
 def _examples(trace: Trace) -> Iterator[Example]:
     """Take rows of the statement and think of each that it came with another one: by one clause, by two, by none."""
-    matched = [journey for journey in journeys_of(trace) or () if journey.join is Join.MATCHED]
     changing = [clause for clause in trace.clauses if clause.matched and clause.operation in {Operation.UPDATE, Operation.DELETE}]
-    taken = next((journey for journey in matched if journey.case_number in {clause.number for clause in changing}), None)
+    taken = _matched(trace, [clause.number for clause in changing])
     first = next((one for one in changing if taken is None or one.number == taken.case_number), None)
-    idle = next((journey for journey in matched if journey.case_number == NO_CLAUSE), None)
+    idle = _matched(trace, [NO_CLAUSE])
     if first is not None:
         row = _row(taken, f"a source row that takes clause {first.number}")
         yield _example(trace, f"{row}, twice", (first, first))
@@ -138,6 +139,15 @@ def _examples(trace: Trace) -> Iterator[Example]:
             )
         yield _example(trace, f"{row}, and another one for the same target row, for which no clause fires", (first, None))
     yield _example(trace, f"{_row(idle, 'a matched source row')}, for which no clause fires, twice", (None, None))
+
+
+def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
+    """Return the first matched row of the source that one of these clauses has taken; None if there is no such row."""
+    pages = trace.pages
+    if pages is None:
+        return None
+    journeys = journeys_at(trace, (joins_of(pages) == Join.MATCHED) & np.isin(case_numbers(pages), numbers), 1)
+    return journeys[0] if journeys else None
 
 
 def _row(journey: Journey | None, without: str) -> str:

@@ -1,0 +1,115 @@
+"""Rows of a page sample as numbers: their order, a choice of them, and their row ids.
+
+A trace may hold hundreds of thousands of rows, and a report draws some of them. Everything here computes with arrays, so that only the
+rows that are drawn become Python objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.spi.values import python_values
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rowmerge_nb.trace.trace import PageSample
+
+__all__ = ["count_row_ids", "different_codes", "first_of_each", "row_id_codes", "rows_of", "source_order", "spans"]
+
+
+def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
+    """Return the indices of a sample's rows in the order of the source; rows without a source row come last, in the order of the page."""
+    if pages.witness is None or "source_row" not in pages.witness.schema.names:
+        return np.arange(pages.before.num_rows)
+    numbers = pages.witness.column("source_row")
+    unnumbered = numbers.is_null().to_numpy(zero_copy_only=False)
+    return np.lexsort((numbers.fill_null(0).to_numpy(zero_copy_only=False), unnumbered))
+
+
+def rows_of(pages: PageSample, order: npt.NDArray[np.int64]) -> PageSample:
+    """Return a sample of some rows of a sample, in the given order; totals and ``complete`` are those of the whole."""
+    if np.array_equal(order, np.arange(pages.before.num_rows)):
+        return pages
+    produced = np.array(pages.produced, np.int64)
+    sizes = produced[order]
+    after = spans(np.cumsum(produced)[order] - sizes, sizes)
+    rows = pa.array(order, pa.int64())
+    writers, placement = pages.writers, pages.placement
+    return replace(
+        pages,
+        before=pages.before.take(rows),
+        after=pages.after.take(pa.array(after, pa.int64())),
+        produced=tuple(sizes.tolist()),
+        writers=tuple(writers[row] for row in after.tolist()) if writers else (),
+        witness=None if pages.witness is None else pages.witness.take(rows),
+        truths=None if pages.truths is None else pages.truths.take(rows),
+        placement=placement and replace(placement, numbers=tuple(placement.numbers[row] for row in after.tolist())),
+    )
+
+
+def spans(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the numbers of several ranges, one range after the other.
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    skipped = np.cumsum(sizes) - sizes
+    return np.repeat(starts - skipped, sizes) + np.arange(sizes.sum())
+
+
+def first_of_each(groups: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
+    """Return the indices of up to ``limit`` rows in ascending order, so that every group is seen: first the first row of each group, then the second.
+
+    >>> first_of_each(np.array([7, 7, 7, 8, 9, 7]), 4).tolist()
+    [0, 1, 3, 4]
+    """
+    if len(groups) <= limit:
+        return np.arange(len(groups))
+    by_group = (np.flatnonzero(groups == group)[:limit] for group in np.unique(groups))
+    ranked = [(rank, rows[0], row) for rows in by_group for rank, row in enumerate(rows.tolist())]
+    return np.array(sorted(row for _, _, row in sorted(ranked)[:limit]), np.int64)
+
+
+def count_row_ids(pages: PageSample) -> int:
+    """Return the number of different target rows among the rows of a sample."""
+    return len(different_codes(row_id_codes(pages.row_ids)))
+
+
+def different_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return each of some row id codes once, in ascending order, without -1."""
+    return np.flatnonzero(np.bincount(codes[codes >= 0]))
+
+
+def row_id_codes(row_ids: pa.Array) -> npt.NDArray[np.int64]:
+    """Return a number per row id, equal for equal row ids, and -1 for NULL.
+
+    >>> row_id_codes(pa.array([{"f": 1, "at": 7}, None, {"f": 1, "at": 8}, {"f": 1, "at": 7}])).tolist()
+    [0, -1, 1, 0]
+    """
+    codes = _codes(row_ids)
+    codes[row_ids.is_null().to_numpy(zero_copy_only=False)] = -1
+    return codes
+
+
+def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return a number per value, equal for equal values; NULL has a number too."""
+    if pa.types.is_struct(values.type):
+        codes = np.zeros(len(values), np.int64)
+        for field in values.flatten():
+            parts = _codes(field)
+            # Numbered anew for each field, so that the product stays small.
+            codes = np.unique(codes * (parts.max(initial=0) + 1) + parts, return_inverse=True)[1].astype(np.int64)
+        return codes
+    try:
+        indices = values.dictionary_encode(null_encoding="encode").indices
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        # Arrays and maps, of which Arrow builds no dictionary.
+        texts = np.array(list(map(repr, python_values(values))), dtype=object)
+        return np.unique(texts, return_inverse=True)[1].astype(np.int64)
+    found: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
