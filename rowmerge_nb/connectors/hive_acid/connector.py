@@ -429,8 +429,8 @@ class HiveAcidConnector(Connector):
         Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
         listed; `abort_transaction` ends one whose process has died elsewhere. Of folders without a table those are listed that were to
         be one's, and are not, only while nobody writes, and not where a Hive Metastore is shared with other engines. A folder
-        whose table was taken out of the metastore, or which somebody has put there to be registered, is none of them. While nobody
-        writes, the note of a killed CREATE TABLE or DROP TABLE in the folder of a table is listed too.
+        whose table was taken out of the metastore, or that was put there to be registered, is none of them. The note of a killed CREATE
+        TABLE or DROP TABLE in the folder of a table is listed too, if no statement writes.
         """
         self._end_late()
         # What exists is listed before the metastore is asked: what a statement makes meanwhile is not among it.

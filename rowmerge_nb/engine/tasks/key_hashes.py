@@ -1,4 +1,4 @@
-"""Hashes of join keys: fast, and for one process only. They exclude rows; only a comparison of the values includes them."""
+"""Hashes of join keys, alike in all processes of one byte order. They exclude rows; only a comparison of the values includes them."""
 
 from __future__ import annotations
 

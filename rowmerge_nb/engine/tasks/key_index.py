@@ -109,10 +109,10 @@ class _Table:
         places = hashes >> self._filter_shift
         bits = places.astype(np.uint8) & np.uint8(7)
         places >>= np.uint64(3)
-        found = self._filter[places.view(np.int64)]
-        found >>= bits
-        found &= np.uint8(1)
-        return found
+        flags = self._filter[places.view(np.int64)]
+        flags >>= bits
+        flags &= np.uint8(1)
+        return flags
 
     def runs(self, hashes: Hashes) -> tuple[Rows, Rows, Rows | None]:
         """Return which hashes occur, where their rows start, and how many they are; None if each has one."""
@@ -123,9 +123,9 @@ class _Table:
         hits = np.zeros(len(keys), bool)
         while len(active):
             words = self._words[at[active]] & ~self._row_mask
-            wanted = keys[active]
-            hits[active[words == wanted]] = True
-            active = active[words < wanted]
+            active_keys = keys[active]
+            hits[active[words == active_keys]] = True
+            active = active[words < active_keys]
             at[active] += 1 if self._runs is None else self._runs[at[active]]
             active = active[at[active] < ends[active]]
         occurring = np.flatnonzero(hits)
