@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import data
 from benchmarks.bulk import bulk
+from benchmarks.data import Case
+from benchmarks.engines import BIGINT_KEYS
+from benchmarks.keys import KINDS
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
-from benchmarks.races import RACES, growing, race
+from benchmarks.races import RACES, by_keys, growing, race, stage
 from benchmarks.session import engines, session
 from rowmerge_nb.demo import SETUP, STATEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 def small_cell(runs: int) -> None:
@@ -119,10 +121,10 @@ def transform_page(rows: int) -> None:
     from rowmerge_nb.engine.tasks.processors import create_processor
     from rowmerge_nb.spi import PageLayout, RowChangeParadigm
 
-    columns = data.SCHEMA.append(pa.field("row_id", pa.int64()))
-    layout = PageLayout(len(data.SCHEMA), (data.SCHEMA.get_field_index("region"),))
+    table = Case(rows, 1).target.combine_chunks().to_batches()[0]
+    columns = table.schema.append(pa.field("row_id", pa.int64()))
+    layout = PageLayout(len(table.schema), (table.schema.get_field_index("region"),))
     schema = layout.input_schema(columns)
-    table = data.target(rows).combine_chunks().to_batches()[0]
     operation = pa.array(np.resize([3, 3, 3, 1, 2, -1], rows).astype(np.int8))
     number = pa.array(np.resize([1, 1, 1, 2, 0, -1], rows).astype(np.int32))
     control = [pa.array(np.ones(rows, bool)), operation, number]
@@ -140,35 +142,59 @@ def transform_page(rows: int) -> None:
 def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "growth", "session"])], action="append")
+    parser.add_argument(
+        "--only", choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "keys", "growth", "session"])], action="append"
+    )
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
+    parser.add_argument(
+        "--keys", help="kinds of keys, separated by commas: one for a race, all for `--only keys` if none is named"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default 1)")
+    parser.add_argument("--long", action="store_true", help="a target of 100 million rows in `--only growth`")
     parser.add_argument("--statements", type=int, default=500, help="statements of a session (default 500)")
     parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
     chosen = parser.parse_args()
-    wanted = set(chosen.only or QUICK)
+    keys = chosen.keys.split(",") if chosen.keys else []
+    if unknown := [name for name in keys if name not in KINDS]:
+        parser.error(f"there are no keys {', '.join(unknown)}: choose from {', '.join(KINDS)}")
+    if {"delete", "update"} & set(chosen.only or ()) and not set(keys) <= set(BIGINT_KEYS):
+        parser.error(f"DELETE and UPDATE compute with the key: choose from {', '.join(BIGINT_KEYS)}")
+    measure(set(chosen.only or QUICK), chosen, keys)
+
+
+def measure(works: set[str], chosen: argparse.Namespace, keys: list[str]) -> None:
+    """Measure what is asked for, always in the same order."""
     words = [word.strip().lower() for word in chosen.among.split(",")] if chosen.among else []
-    if "analysis" in wanted:
-        analysis(50)
-    if "parse" in wanted:
-        growth(500, chosen.runs)
-    if "first" in wanted:
-        first_cell(3)
-    if "cell" in wanted:
-        small_cell(30)
-    if "pages" in wanted:
-        transform_page(1_000_000)
-    if "session" in wanted:
-        session(chosen.statements)
-        engines(20)
-    if "bulk" in wanted:
-        bulk(chosen.runs)
+    case = Case(chosen.target, chosen.source, KINDS[keys[0] if keys else "dense"], chosen.seed)
+    plain: dict[str, Callable[[], None]] = {
+        "analysis": partial(analysis, 50),
+        "parse": partial(growth, 500, chosen.runs),
+        "first": partial(first_cell, 3),
+        "cell": partial(small_cell, 30),
+        "pages": partial(transform_page, 1_000_000),
+        "session": partial(long_session, chosen.statements),
+        "bulk": partial(bulk, chosen.runs),
+    }
+    for name, run in plain.items():
+        if name in works:
+            run()
     for name in RACES:
-        if name in wanted:
-            race(name, chosen.target, chosen.source, chosen.runs, words)
-    if "growth" in wanted:
-        growing(chosen.runs, words)
+        if name in works:
+            race(name, case, chosen.runs, words)
+    if "select" in works:
+        stage(chosen.runs)
+    if "keys" in works:
+        by_keys(case, keys or list(KINDS), chosen.runs, words)
+    if "growth" in works:
+        growing(case, chosen.runs, words, long=chosen.long)
+
+
+def long_session(statements: int) -> None:
+    """Run a long session, then open and close engines."""
+    session(statements)
+    engines(20)
 
 
 if __name__ == "__main__":

@@ -1,63 +1,120 @@
-"""The tables that all engines merge: N target rows, M source rows, of which 80 % match, 2 % of those delete, 20 % insert."""
+"""The tables of the races: N target rows; M source rows, of which 80 % match, 2 % of those delete, 20 % insert."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 
-MERGE = """MERGE INTO target t USING source s ON t.id = s.id
-WHEN MATCHED AND s.region = 'DEL' THEN DELETE
-WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name = s.name, updated_at = s.updated_at
-WHEN NOT MATCHED THEN INSERT (id, region, name, amount, updated_at)
-  VALUES (s.id, s.region, s.name, s.amount, s.updated_at)"""
+from benchmarks.keys import KINDS, Keys, Side
 
-DELETE = "DELETE FROM target WHERE id % 10 = 3"
-UPDATE = "UPDATE target SET amount = amount + 1.00, name = 'changed' WHERE id % 10 = 3"
-
-SCHEMA = pa.schema(
-    [
-        ("id", pa.int64()),
-        ("region", pa.string()),
-        ("name", pa.string()),
-        ("amount", pa.decimal128(12, 2)),
-        ("updated_at", pa.timestamp("us")),
-    ]
+VALUES: Final = (
+    pa.field("region", pa.string()),
+    pa.field("name", pa.string()),
+    pa.field("amount", pa.decimal128(12, 2)),
+    pa.field("updated_at", pa.timestamp("us")),
 )
+"""The columns beside the keys."""
+REGIONS: Final = ("EU", "US", "ASIA", "AFRICA", "OCEANIA", "ARCTIC", "LATAM", "MENA")
+CHUNK: Final = 5_000_000
+"""Rows that are made at once, so that the texts of a chunk stay below two gigabytes."""
+
+DELETE: Final = "DELETE FROM target WHERE id % 10 = 3"
+UPDATE: Final = "UPDATE target SET amount = amount + 1.00, name = 'changed' WHERE id % 10 = 3"
+SELECT: Final = "SELECT region, count(*) AS rows, sum(amount) AS total FROM target GROUP BY region"
+INSERT: Final = "INSERT INTO target SELECT * FROM source"
+CREATE: Final = "CREATE TABLE target AS SELECT * FROM source"
 
 
-def _rows(ids: np.ndarray, regions: np.ndarray, seed: int) -> pa.Table:
+@dataclass(frozen=True)
+class Case:
+    """The tables of a race.
+
+    Args:
+        target_rows: rows of the target before.
+        source_rows: rows of the source.
+        keys: what the rows are merged by.
+        seed: where the random numbers begin.
+    """
+
+    target_rows: int
+    source_rows: int
+    keys: Keys = KINDS["dense"]
+    seed: int = 1
+
+    @cached_property
+    def target(self) -> pa.Table:
+        """The target's rows, numbered from 0."""
+        return self._rows(self.keys.arrange(np.arange(self.target_rows)), "target")
+
+    @cached_property
+    def source(self) -> pa.Table:
+        """The source's rows, each of another number, in random order."""
+        random = np.random.default_rng(self.seed)
+        matching = min(int(self.source_rows * 0.8), self.target_rows)
+        new = np.arange(self.target_rows, self.target_rows + self.source_rows - matching)
+        numbers = np.concatenate([random.choice(self.target_rows, matching, replace=False), new])
+        rows = self._rows(random.permutation(numbers), "source")
+        deleting = pc.equal(pc.bit_wise_and(pc.cast(rows["updated_at"], pa.int64()), 63), 0)
+        return rows.set_column(
+            rows.schema.get_field_index("region"), VALUES[0], pc.if_else(deleting, pa.scalar("DEL"), rows["region"])
+        )
+
+    @property
+    def merge(self) -> str:
+        """The MERGE, which all engines read but delta-rs."""
+        names = [field.name for field in (*self.keys.fields(), *VALUES)]
+        return (
+            f"MERGE INTO target t USING source s ON {self.keys.on}\n"
+            "WHEN MATCHED AND s.region = 'DEL' THEN DELETE\n"
+            "WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name = s.name, updated_at = s.updated_at\n"
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)})\n"
+            f"  VALUES ({', '.join(f's.{name}' for name in names)})"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.target_rows:,} target rows, {self.source_rows:,} source rows, keys {self.keys.name}"
+
+    def _rows(self, numbers: npt.NDArray[np.int64], side: Side) -> pa.Table:
+        schema = pa.schema([*self.keys.fields(), *VALUES])
+        starts = range(0, max(len(numbers), 1), CHUNK)
+        return pa.concat_tables(
+            pa.table(
+                [
+                    *self.keys.make(part, side),
+                    *_values(part, self.seed * 1000 + start // CHUNK + (500 if side == "source" else 0)),
+                ],
+                schema=schema,
+            )
+            for start in starts
+            for part in [numbers[start : start + CHUNK]]
+        )
+
+
+def _values(numbers: npt.NDArray[np.int64], seed: int) -> list[pa.Array]:
     random = np.random.default_rng(seed)
-    cents = pa.array(random.integers(0, 100_000_00, len(ids)), pa.int64()).cast(pa.decimal128(19, 0))
-    amount = pa.compute.multiply(cents, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))).cast(pa.decimal128(12, 2))
-    name = pa.compute.binary_join_element_wise("name-", pa.array(ids % 100_000).cast(pa.string()), "")
-    when = pa.array(1_700_000_000_000_000 + random.integers(0, 10**12, len(ids)), pa.timestamp("us"))
-    return pa.table([pa.array(ids), pa.array(regions), name, amount, when], schema=SCHEMA)
+    cents = pa.array(random.integers(0, 100_000_00, len(numbers)), pa.int64()).cast(pa.decimal128(19, 0))
+    amount = pc.multiply(cents, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))).cast(pa.decimal128(12, 2))
+    name = pc.binary_join_element_wise("name-", pa.array(numbers % 100_000).cast(pa.string()), "")
+    when = pa.array(1_700_000_000_000_000 + random.integers(0, 10**12, len(numbers)), pa.timestamp("us"))
+    region = pa.array(REGIONS).take(pa.array(numbers % len(REGIONS)))
+    return [region, name, amount, when]
 
 
-def target(count: int) -> pa.Table:
-    """Make the target: ids 0 to count - 1."""
-    regions = np.array(["EU", "US", "ASIA", "AFRICA"])
-    return _rows(np.arange(count), regions[np.arange(count) % 4], 1)
+def fingerprint(table: pa.Table) -> tuple[object, ...]:
+    """Return the number of rows, and the sum of a hash of each whole row: equal for all engines that did the same."""
+    import duckdb
 
-
-def source(count: int, target_count: int) -> pa.Table:
-    """Make the source: 80 % of its ids are in the target, each once."""
-    random = np.random.default_rng(2)
-    matching = int(count * 0.8)
-    ids = np.concatenate(
-        [random.choice(target_count, matching, replace=False), np.arange(target_count, target_count + count - matching)]
-    )
-    regions = np.array(["EU", "US", "ASIA", "AFRICA"])[ids % 4].astype("<U6")
-    regions[: int(matching * 0.02)] = "DEL"
-    order = random.permutation(count)
-    return _rows(ids[order], regions[order], 3)
-
-
-def fingerprint(table: pa.Table) -> tuple[int, int, str]:
-    """Give count, sum of ids and sum of amounts: equal for all engines if they did the same."""
-    compute = pa.compute
-    amount = compute.sum(table.column("amount").cast(pa.decimal128(28, 2))).as_py()
-    return table.num_rows, compute.sum(table.column("id")).as_py(), f"{amount:.2f}"
+    fields = sorted(table.schema, key=lambda field: field.name)
+    texts = [f'epoch_us("{field.name}")' if pa.types.is_timestamp(field.type) else f'"{field.name}"::VARCHAR' for field in fields]
+    with duckdb.connect() as connection:
+        connection.register("content", table)
+        found = connection.execute(f"SELECT count(*), sum(hash({', '.join(texts)})) FROM content").fetchone()
+    assert found is not None
+    return found

@@ -5,72 +5,91 @@ from __future__ import annotations
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 
-from benchmarks.data import DELETE, MERGE, UPDATE
+from benchmarks.data import CREATE, DELETE, INSERT, SELECT, UPDATE
+
+if TYPE_CHECKING:
+    import deltalake
+
+    from benchmarks.data import Case
+
+Work = Literal["merge", "delete", "update", "create", "partition", "insert", "select"]
+"""What is timed. ``create`` and ``partition`` make the table of the source's rows, ``insert`` adds them, ``select`` is a query."""
+
+BIGINT_KEYS: Final = ("dense", "shuffled", "sparse", "sparse-sorted")
+"""The kinds of keys that are one bigint, called ``id``."""
 
 
 class Contestant(ABC):
-    """An engine that merges the source into the target, or deletes or updates a tenth of the target.
+    """An engine that changes or reads the target.
 
     Attributes:
         name: the engine, and how it is run.
         folder: where its files are, if it has files of its own.
+        keys: the kinds of keys that it takes; all of them without.
     """
 
     name: str
     folder: Path | None = None
+    keys: Collection[str] | None = None
 
     @abstractmethod
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
-        """Make fresh tables; not timed."""
+    def prepare(self, case: Case, work: Work) -> None:
+        """Make fresh tables; not timed. The target is missing where the work makes it."""
 
     @abstractmethod
-    def merge(self) -> None:
-        """Merge; timed, with everything that makes the change last."""
-
-    @abstractmethod
-    def delete(self) -> None:
-        """Delete; timed likewise."""
-
-    @abstractmethod
-    def update(self) -> None:
-        """Update; timed likewise."""
+    def run(self, work: Work) -> None:
+        """Do the work; timed, with everything that makes the change last."""
 
     @abstractmethod
     def content(self) -> pa.Table:
-        """Give the target's rows."""
+        """Return the target's rows, or those of the query."""
 
     def close(self) -> None:
         """Give back what the engine holds."""
 
     def files(self) -> dict[Path, int]:
-        """Give the files and their sizes in bytes."""
+        """Return the files and their sizes in bytes."""
         if self.folder is None:
             return {}
         return {path: path.stat().st_size for path in self.folder.rglob("*") if path.is_file()}
 
 
 class SqlContestant(Contestant):
-    """An engine that is given the statements as they are."""
+    """An engine that reads the statements as they are."""
+
+    case: Case
+    answer: pa.Table | None = None
 
     @abstractmethod
     def execute(self, statement: str) -> None:
         """Run a statement, with everything that makes the change last."""
 
-    def merge(self) -> None:
-        """Run the MERGE."""
-        self.execute(MERGE)
+    @abstractmethod
+    def query(self, statement: str) -> pa.Table:
+        """Run a query."""
 
-    def delete(self) -> None:
-        """Run the DELETE."""
-        self.execute(DELETE)
+    def statement(self, work: Work) -> str:
+        """Return the statement of a work, which is the same for all engines unless they say otherwise."""
+        statements = {"delete": DELETE, "update": UPDATE, "insert": INSERT, "create": CREATE}
+        return self.case.merge if work == "merge" else statements[work]
 
-    def update(self) -> None:
-        """Run the UPDATE."""
-        self.execute(UPDATE)
+    def run(self, work: Work) -> None:
+        """Run the statement of the work."""
+        self.answer = None
+        if work == "select":
+            self.answer = self.query(SELECT)
+        else:
+            self.execute(self.statement(work))
+
+    def content(self) -> pa.Table:
+        """Read the table, or return the answer of the query."""
+        return self.query("SELECT * FROM target") if self.answer is None else self.answer
 
 
 class RowMerge(SqlContestant):
@@ -84,18 +103,28 @@ class RowMerge(SqlContestant):
         self.engine = Engine(trace=trace)
         self.paradigm, self.flow = paradigm, flow
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Register both tables."""
-        self.engine.register("target", target, paradigm=self.paradigm)
-        self.engine.register("source", source)
+        self.case = case
+        if work in {"create", "partition"}:
+            self.engine.run("DROP TABLE IF EXISTS target")
+        else:
+            self.engine.register("target", case.target, paradigm=self.paradigm)
+        self.engine.register("source", case.source)
 
     def execute(self, statement: str) -> None:
         """Run a statement; UPDATE and DELETE by one of the two flows."""
         self.engine.run(statement, flow=self.flow)
 
+    def query(self, statement: str) -> pa.Table:
+        """Run a query."""
+        answer = self.engine.run(statement).table
+        assert answer is not None
+        return answer
+
     def content(self) -> pa.Table:
-        """Read the table."""
-        return self.engine.table("target")
+        """Read the table's pages, or return the answer of the query."""
+        return self.engine.table("target") if self.answer is None else self.answer
 
 
 class DuckDB(SqlContestant):
@@ -110,64 +139,147 @@ class DuckDB(SqlContestant):
         self.folder = Path(tempfile.mkdtemp())
         self.connection = duckdb.connect()
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Load both tables into a new file."""
         import duckdb
 
-        self.connection.close()
+        self.case = case
+        self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.connection = duckdb.connect(str(self.folder / "race.duckdb"))
-        for name, table in (("target", target), ("source", source)):
-            self.connection.register("loading", table)
-            self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM loading")
+        if work in {"create", "partition", "insert"}:
+            self.connection.register("source", case.source)
+        else:
+            self._load("source", case.source)
+        if work not in {"create", "partition"}:
+            self._load("target", case.target)
         self.connection.execute("CHECKPOINT")
+
+    def _load(self, name: str, table: pa.Table) -> None:
+        self.connection.register("loading", table)
+        self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM loading")
+        self.connection.unregister("loading")
+
+    def statement(self, work: Work) -> str:
+        """Return the statement; DuckDB's own tables have no partitions."""
+        return CREATE if work == "partition" else super().statement(work)
 
     def execute(self, statement: str) -> None:
         """Run a statement and make it last."""
         self.connection.execute(statement)
         self.connection.execute("CHECKPOINT")
 
-    def content(self) -> pa.Table:
-        """Read the table."""
-        return self.connection.sql("SELECT * FROM target").to_arrow_table()
+    def query(self, statement: str) -> pa.Table:
+        """Run a query."""
+        return self.connection.sql(statement).to_arrow_table()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+
+class DuckDBParquet(SqlContestant):
+    """DuckDB that writes the source to Parquet files, parted by region if need be, and queries them."""
+
+    name = "DuckDB, Parquet files"
+    folder: Path
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.folder = Path(tempfile.mkdtemp())
+        self.connection = duckdb.connect()
+
+    def prepare(self, case: Case, work: Work) -> None:
+        """Write the target of a query; else there is an empty folder."""
+        self.case = case
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self.connection.register("source", case.source)
+        if work == "select":
+            self.connection.register("target_rows", case.target)
+            self.connection.execute(f"COPY target_rows TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)")
+            self.connection.unregister("target_rows")
+
+    def statement(self, work: Work) -> str:
+        """Return the COPY that writes the files."""
+        if work == "partition":
+            return f"COPY source TO '{self.folder}/parts' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (region))"
+        return f"COPY source TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)"
+
+    def execute(self, statement: str) -> None:
+        """Write the files."""
+        self.connection.execute(statement)
+
+    def query(self, statement: str) -> pa.Table:
+        """Query the files."""
+        columns = ", ".join(f'"{name}"' for name in self.case.source.column_names)
+        rows = f"(SELECT {columns} FROM read_parquet('{self.folder}/**/*.parquet', hive_partitioning = true)) AS target"
+        return self.connection.sql(statement.replace("FROM target", f"FROM {rows}")).to_arrow_table()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
 
 
 class DeltaRs(Contestant):
-    """delta-rs, which rewrites the files that it touches."""
+    """delta-rs, which rewrites the files that it touches. It has no UUIDs: they are texts."""
 
     name = "delta-rs, rewrites files"
     folder: Path
+    answer: pa.Table | None = None
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
-        """Write a new table."""
+    def prepare(self, case: Case, work: Work) -> None:
+        """Write a new table, unless the work does that."""
         import deltalake
 
         shutil.rmtree(self.folder, ignore_errors=True)
-        deltalake.write_deltalake(str(self.folder), target)
-        self.table = deltalake.DeltaTable(str(self.folder))
-        self.source = source
+        self.case, self.source, self.answer = case, _with_text_for_uuid(case, case.source), None
+        if work not in {"create", "partition"}:
+            deltalake.write_deltalake(str(self.folder), _with_text_for_uuid(case, case.target))
 
-    def merge(self) -> None:
-        """Merge by delta-rs' own interface."""
-        columns = {name: f"s.{name}" for name in self.source.column_names}
-        updates = {"amount": "t.amount + s.amount", "name": "s.name", "updated_at": "s.updated_at"}
-        merger = self.table.merge(self.source, "t.id = s.id", source_alias="s", target_alias="t")
-        merger.when_matched_delete("s.region = 'DEL'").when_matched_update(updates).when_not_matched_insert(columns).execute()
-
-    def delete(self) -> None:
-        """Delete by delta-rs' own interface."""
-        self.table.delete("id % 10 = 3")
-
-    def update(self) -> None:
-        """Update by delta-rs' own interface."""
-        self.table.update(updates={"amount": "amount + 1.00", "name": "'changed'"}, predicate="id % 10 = 3")
-
-    def content(self) -> pa.Table:
-        """Read the table."""
+    def run(self, work: Work) -> None:
+        """Do the work by delta-rs' own interface."""
         import deltalake
 
+        if work in {"create", "partition", "insert"}:
+            parted = ["region"] if work == "partition" else None
+            deltalake.write_deltalake(str(self.folder), self.source, mode="append", partition_by=parted)
+            return
+        table = deltalake.DeltaTable(str(self.folder))
+        if work == "merge":
+            self._merge(table)
+        elif work == "delete":
+            table.delete("id % 10 = 3")
+        elif work == "update":
+            table.update(updates={"amount": "amount + 1.00", "name": "'changed'"}, predicate="id % 10 = 3")
+        else:
+            self.answer = pa.table(deltalake.QueryBuilder().register("target", table).execute(SELECT).read_all())
+
+    def _merge(self, table: deltalake.DeltaTable) -> None:
+        columns = {name: f"s.{name}" for name in self.source.column_names}
+        updates = {"amount": "t.amount + s.amount", "name": "s.name", "updated_at": "s.updated_at"}
+        merger = table.merge(self.source, self.case.keys.on, source_alias="s", target_alias="t")
+        merger.when_matched_delete("s.region = 'DEL'").when_matched_update(updates).when_not_matched_insert(columns).execute()
+
+    def content(self) -> pa.Table:
+        """Read the table, or return the answer of the query."""
+        import deltalake
+
+        if self.answer is not None:
+            return self.answer
         return pa.table(deltalake.DeltaTable(str(self.folder)).to_pyarrow_table())
+
+
+def _with_text_for_uuid(case: Case, table: pa.Table) -> pa.Table:
+    import duckdb
+
+    if case.keys.name != "uuid":
+        return table
+    with duckdb.connect() as connection:
+        connection.register("rows", table)
+        return connection.sql("SELECT * REPLACE (id::VARCHAR AS id) FROM rows").to_arrow_table()

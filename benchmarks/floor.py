@@ -24,6 +24,9 @@ from benchmarks.engines import Contestant
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from benchmarks.data import Case
+    from benchmarks.engines import Work
+
     Change = Callable[[pa.Table], tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]]
     """Gives of a file's rows the positions that go, the rows that come, and the source rows that were matched."""
 
@@ -35,6 +38,7 @@ class Floor(Contestant):
     """Spark's tasks and pyarrow."""
 
     name = "floor: Spark tasks and pyarrow, no engine"
+    keys = ("dense", "shuffled")
     folder: Path
 
     def __init__(self) -> None:
@@ -44,8 +48,10 @@ class Floor(Contestant):
         self.spark = create_session()
         self.tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Write the target into files, as many as a store of this project makes."""
+        assert work in {"merge", "delete", "update"}, "the floor has no other work"
+        target, source = case.target, case.source
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.source = source
@@ -54,19 +60,16 @@ class Floor(Contestant):
             parquet.write_table(target.slice(number * size, size), self.folder / f"{number}.parquet", compression="zstd")
         parquet.write_table(source, self.folder / "source.parquet", compression="none")
 
-    def merge(self) -> None:
-        """Join in the tasks, then insert the rest."""
-        matched = self._in_tasks(partial(_merged, str(self.folder / "source.parquet")), None)
-        alone = np.setdiff1d(np.arange(self.source.num_rows), matched)
-        parquet.write_table(self.source.take(pa.array(alone)), self.folder / "new-rest.parquet", compression="zstd")
-
-    def delete(self) -> None:
-        """Write the positions."""
-        self._in_tasks(_deleted, ["id"])
-
-    def update(self) -> None:
-        """Write the positions and the new rows."""
-        self._in_tasks(_updated, None)
+    def run(self, work: Work) -> None:
+        """Write positions and new rows; a MERGE joins in the tasks, then inserts the rest."""
+        if work == "delete":
+            self._in_tasks(_deleted, ["id"])
+        elif work == "update":
+            self._in_tasks(_updated, None)
+        else:
+            matched = self._in_tasks(partial(_merged, str(self.folder / "source.parquet")), None)
+            alone = np.setdiff1d(np.arange(self.source.num_rows), matched)
+            parquet.write_table(self.source.take(pa.array(alone)), self.folder / "new-rest.parquet", compression="zstd")
 
     def _in_tasks(self, change: Change, columns: list[str] | None) -> npt.NDArray[np.int64]:
         task = partial(_task, str(self.folder), self.tasks, change, columns)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks import data
-from benchmarks.engines import Contestant, DeltaRs, DuckDB, RowMerge
+from benchmarks.data import Case
+from benchmarks.engines import Contestant, DeltaRs, DuckDB, DuckDBParquet, RowMerge, Work
 from benchmarks.floor import Floor
-from benchmarks.measure import Memory, Times
+from benchmarks.keys import KINDS
+from benchmarks.measure import Memory, Times, timed
 from benchmarks.spark_peers import spark_peers
 from benchmarks.stores import PostgreSQL, Store, postgresql, stores
 
@@ -30,18 +32,23 @@ class Lap:
     written: int = 0
     memory: str = ""
 
+    @property
+    def best(self) -> float:
+        """The fastest warm round."""
+        return min(self.seconds[1:])
+
 
 @dataclass(frozen=True)
 class Race:
     """What is done in a race, and by whom.
 
     Args:
-        work: the method of a contestant that is timed.
-        statement: what it does, for people.
+        work: what the contestants do.
+        statement: the same, for people.
         contestants: makes those that may take part.
     """
 
-    work: str
+    work: Work
     statement: str
     contestants: Callable[[ExitStack], list[Contestant]]
 
@@ -74,32 +81,51 @@ def _both_flows(stack: ExitStack) -> list[Contestant]:
     ]
 
 
+def _loading(_: ExitStack) -> list[Contestant]:
+    return [DeltaRs(), DuckDB(), RowMerge(), Store("hive"), Store("iceberg")]
+
+
+def _parted(_: ExitStack) -> list[Contestant]:
+    return [DeltaRs(), DuckDBParquet(), Store("hive"), Store("iceberg")]
+
+
+def _reading(_: ExitStack) -> list[Contestant]:
+    return [DeltaRs(), DuckDB(), DuckDBParquet(), RowMerge(), Store("hive"), Store("iceberg")]
+
+
 RACES: Mapping[str, Race] = {
     "race": Race("merge", "MERGE", _memory),
     "stores": Race("merge", "MERGE", _all_stores),
     "delete": Race("delete", data.DELETE, _both_flows),
     "update": Race("update", data.UPDATE, _both_flows),
+    "insert": Race("insert", data.INSERT, _loading),
+    "create": Race("create", data.CREATE, _loading),
+    "partition": Race("partition", f"{data.CREATE}, partitioned by region", _parted),
+    "select": Race("select", data.SELECT, _reading),
 }
 
 
-def race(name: str, target_rows: int, source_rows: int, runs: int, among: Sequence[str]) -> dict[str, Times]:
-    """Race, print the table, and give the warm rounds of each.
+def race(name: str, case: Case, runs: int, among: Sequence[str]) -> dict[str, Lap]:
+    """Race, print the table, and return what each contestant did.
 
     Args:
         name: one of `RACES`.
-        target_rows: rows of the target.
-        source_rows: rows of the source.
+        case: the tables.
         runs: warm rounds.
         among: words, one of which a contestant's name must have; all race without any.
     """
-    target, source, known = data.target(target_rows), data.source(source_rows, target_rows), RACES[name]
+    known = RACES[name]
     with ExitStack() as stack:
-        contestants = [c for c in known.contestants(stack) if not among or any(word in c.name.lower() for word in among)]
+        contestants = [
+            c
+            for c in known.contestants(stack)
+            if (not among or any(word in c.name.lower() for word in among)) and (c.keys is None or case.keys.name in c.keys)
+        ]
         laps = {c.name: Lap() for c in contestants}
         fingerprints = {}
         for number in range(runs + 1):
             for contestant in contestants:
-                contestant.prepare(target, source)
+                contestant.prepare(case, known.work)
                 _run(contestant, laps[contestant.name], known.work)
                 fingerprints[contestant.name] = data.fingerprint(contestant.content())
                 seconds = laps[contestant.name].seconds[-1]
@@ -108,30 +134,63 @@ def race(name: str, target_rows: int, source_rows: int, runs: int, among: Sequen
             contestant.close()
     if len(set(fingerprints.values())) != 1:
         sys.exit(f"The engines disagree: {fingerprints}")
-    rows = f"{target_rows:,} target rows" + (f", {source_rows:,} source rows" if known.work == "merge" else "")
-    print(f"\n{known.statement}: {rows}; {runs} warm rounds; all give {next(iter(fingerprints.values()))}")
-    _print(laps, target_rows)
-    return {name: Times(tuple(lap.seconds[1:])) for name, lap in laps.items()}
+    print(f"\n{known.statement}: {case}; {runs} warm rounds; all give {next(iter(fingerprints.values()))}")
+    _print(laps, case.source_rows if known.work in {"create", "partition", "insert"} else case.target_rows)
+    return laps
 
 
-GROWTH = ((100_000, 100_000), (1_000_000, 100_000), (10_000_000, 100_000), (100_000, 10_000), (10_000_000, 1_000_000))
-"""Rows of target and source: first a source that stays, then one that grows with the target."""
+GROWTH = ((100_000, 100_000), (1_000_000, 100_000), (10_000_000, 100_000), (100_000, 10_000))
+LARGE = ((1_000_000, 1_000_000), (10_000_000, 1_000_000), (40_000_000, 1_000_000))
+HUGE = (100_000_000, 1_000_000)
+"""Rows of target and source: a source that stays, then one of a million rows, and what is raced with `--long` alone."""
 
 
-def growing(runs: int, among: Sequence[str]) -> None:
-    """Race MERGE at several sizes, and print how the times grow; arguments as those of `race`."""
-    found = {sizes: race("stores", *sizes, runs, among) for sizes in GROWTH}
-    print(f"\n{'median seconds of a MERGE':46}" + "".join(f"{f'{t // 1000:,}k / {s // 1000:,}k':>18}" for t, s in GROWTH))
-    for name in next(iter(found.values())):
-        print(f"{name:46}" + "".join(f"{found[sizes][name].median:18.3f}" for sizes in GROWTH))
+def growing(case: Case, runs: int, among: Sequence[str], *, long: bool) -> None:
+    """Race MERGE at several sizes, and print how time and memory grow; arguments as those of `race`."""
+    sizes = (*GROWTH, *LARGE, *([HUGE] if long else []))
+    _table({str(size): race("stores", Case(*size, case.keys, case.seed), runs, among) for size in sizes})
 
 
-def _run(contestant: Contestant, lap: Lap, work: str) -> None:
+def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -> None:
+    """Race MERGE by several kinds of keys, and print a table of all; arguments as those of `race`."""
+    _table(
+        {name: race("stores", Case(case.target_rows, case.source_rows, KINDS[name], case.seed), runs, among) for name in names}
+    )
+
+
+def stage(runs: int) -> None:
+    """Time one stage of Spark's that does nothing, in all tasks: what a query takes at least that does not run in the driver."""
+    from rowmerge_nb.engine.spark.session import create_session
+
+    spark = create_session()
+
+    def nothing() -> None:
+        spark.range(0, 2, 1, 2).mapInArrow(lambda batches: batches, "id bigint").toArrow()
+
+    nothing()
+    print(f"{'one stage of Spark, in tasks of Python':46} {timed(nothing, runs)}")
+
+
+def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
+    """Print a line for each race: the fastest warm round of each contestant, and how it compares with delta-rs."""
+    names = [*dict.fromkeys(name for laps in races.values() for name in laps)]
+    print(
+        "\nSeconds of the fastest warm round, in brackets as a multiple of delta-rs; memory of driver, Java, largest worker (MB)"
+    )
+    for title, laps in races.items():
+        print(title)
+        base = laps[DeltaRs.name].best if DeltaRs.name in laps else None
+        for name in names:
+            if name in laps:
+                ratio = f"({laps[name].best / base:.2f})" if base else ""
+                print(f"  {name:46}{laps[name].best:10.3f} {ratio:>8}   {laps[name].memory}")
+
+
+def _run(contestant: Contestant, lap: Lap, work: Work) -> None:
     before = contestant.files()
-    timed = getattr(contestant, work)
     with Memory() as memory:
         started = time.perf_counter()
-        timed()
+        contestant.run(work)
         lap.seconds.append(time.perf_counter() - started)
     after = contestant.files()
     changed = {path: size - before.get(path, 0) for path, size in after.items() if size != before.get(path)}

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from benchmarks.engines import Contestant, SqlContestant
+from benchmarks.engines import BIGINT_KEYS, Contestant, SqlContestant
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from benchmarks.data import Case
+    from benchmarks.engines import Work
 
 
 def spark_peers() -> list[Contestant]:
@@ -33,6 +36,7 @@ class SparkPeer(SqlContestant):
     """Spark and another table format, in a process of its own."""
 
     folder: Path
+    keys = BIGINT_KEYS
 
     def __init__(self, form: str, python: str, jars: str) -> None:
         words = {"iceberg": "Iceberg v2, merge-on-read", "delta": "Delta, deletion vectors"}
@@ -41,8 +45,10 @@ class SparkPeer(SqlContestant):
         self._command = [python, str(Path(__file__).with_name("spark_peer.py")), form, str(self.folder), jars]
         self._process: subprocess.Popen[str] | None = None
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Write both tables to Parquet files, and have the other Spark load them."""
+        assert work in {"merge", "delete", "update"}, "the other Spark has no other work"
+        self.case = case
         if self._process is None:
             clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
             self._process = subprocess.Popen(
@@ -50,7 +56,7 @@ class SparkPeer(SqlContestant):
             )
             self._answer()
         paths = {name: str(self.folder / f"{name}.parquet") for name in ("target", "source")}
-        for name, table in (("target", target), ("source", source)):
+        for name, table in (("target", case.target), ("source", case.source)):
             parquet.write_table(table, paths[name])
         self._ask(prepare=paths["target"], source=paths["source"])
 
@@ -74,8 +80,8 @@ class SparkPeer(SqlContestant):
         """Run a statement."""
         self._ask(run=statement)
 
-    def content(self) -> pa.Table:
-        """Have what the fingerprint needs written to a file."""
+    def query(self, statement: str) -> pa.Table:
+        """Have the table's rows written to a file; no other query is raced."""
         path = str(self.folder / "content")
         self._ask(content=path)
         rows = parquet.read_table(path)

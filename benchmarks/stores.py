@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.engines import Contestant, SqlContestant
+from benchmarks.engines import BIGINT_KEYS, Contestant, SqlContestant
+from benchmarks.keys import KINDS
 from rowmerge_nb.errors import SetupError
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb import Engine
+    from benchmarks.data import Case
+    from benchmarks.engines import Work
+    from rowmerge_nb import Engine, Result
 
 SCHEMAS = {"hive": "default", "iceberg": "default", "sqlite": "main", "postgresql": "public"}
 KEYED = "(id bigint NOT NULL, region varchar, name varchar, amount decimal(12,2), updated_at timestamp(6)) WITH (primary_key = ARRAY['id'])"
@@ -58,19 +61,23 @@ class Store(SqlContestant):
         self.table = f"{store}.{SCHEMAS[store]}.target"
         self.engine: Engine | None = None
         self.folder = Path(tempfile.mkdtemp()) if store != "postgresql" else None
+        self.keys = {"iceberg": None, "hive": tuple(name for name in KINDS if name != "uuid")}.get(store, BIGINT_KEYS)
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Make a new store with the target, by this project's own INSERT."""
         from rowmerge_nb import Engine
 
         self.close()
+        self.case = case
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir()
         self.engine = Engine(trace=self.trace)
         self.engine.add_catalog(self.store, self._connector())
-        self.engine.register("loading", target)
-        self.engine.register("source", source)
+        self.engine.register("source", case.source)
+        if work in {"create", "partition"}:
+            return
+        self.engine.register("loading", case.target)
         if self.store in {"hive", "iceberg"}:
             self.engine.run(f"CREATE TABLE {self.table} AS SELECT * FROM loading")
         else:
@@ -78,6 +85,15 @@ class Store(SqlContestant):
             self.engine.run(f"CREATE TABLE {self.table} {KEYED}")
             self.engine.run(f"INSERT INTO {self.table} SELECT * FROM loading")
         self.engine.run("DROP TABLE loading")
+
+    def statement(self, work: Work) -> str:
+        """Return the statement; one that makes partitions has the words of the store."""
+        if work != "partition":
+            return super().statement(work)
+        if self.store == "iceberg":
+            return "CREATE TABLE target WITH (partitioning = ARRAY['region']) AS SELECT * FROM source"
+        columns = [name for name in self.case.source.column_names if name != "region"]
+        return f"CREATE TABLE target WITH (partitioned_by = ARRAY['region']) AS SELECT {', '.join(columns)}, region FROM source"
 
     def _connector(self) -> Any:
         import rowmerge_nb as rm
@@ -94,13 +110,17 @@ class Store(SqlContestant):
 
     def execute(self, statement: str) -> None:
         """Run a statement; UPDATE and DELETE by one of the two flows."""
-        assert self.engine is not None
-        self.engine.run(re.sub(r"\btarget\b", self.table, statement, count=1), flow=self.flow)
+        self._run(statement, flow=self.flow)
 
-    def content(self) -> pa.Table:
-        """Read the table."""
+    def query(self, statement: str) -> pa.Table:
+        """Run a query."""
+        answer = self._run(statement).table
+        assert answer is not None
+        return answer
+
+    def _run(self, statement: str, **options: Any) -> Result:
         assert self.engine is not None
-        return self.engine.table(self.table)
+        return self.engine.run(re.sub(r"\btarget\b", self.table, statement, count=1), **options)
 
     def close(self) -> None:
         """Close the engine; Spark goes on."""
@@ -113,50 +133,61 @@ class PostgreSQL(SqlContestant):
     """PostgreSQL by itself: table with a primary key, commit not waiting for the disk."""
 
     name = "PostgreSQL, primary key"
+    keys = BIGINT_KEYS
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self.connection: Any = None
 
-    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+    def prepare(self, case: Case, work: Work) -> None:
         """Load both tables in a schema of their own."""
         import adbc_driver_postgresql.dbapi as adbc
 
         self.close()
+        self.case = case
         self.connection = adbc.connect(self.dsn, autocommit=True)
-        columns = "id bigint, region text, name text, amount numeric(12,2), updated_at timestamp"
         with self.connection.cursor() as cursor:
             for text in (
                 "DROP SCHEMA IF EXISTS race CASCADE",
                 "CREATE SCHEMA race",
                 "SET search_path TO race",
                 "SET synchronous_commit TO off",
-                f"CREATE TABLE target ({columns}, PRIMARY KEY (id))",
-                f"CREATE TABLE source ({columns})",
             ):
                 cursor.execute(text)
-            for name, table in (("target", target), ("source", source)):
-                # Decimals go in as text, which the driver can send.
-                sent = table.set_column(3, "amount", table.column("amount").cast("string"))
-                cursor.adbc_ingest(f"{name}_loading", sent, mode="create")
-                cursor.execute(f"INSERT INTO {name} SELECT id, region, name, amount::numeric, updated_at FROM {name}_loading")
-                cursor.execute(f"DROP TABLE {name}_loading")
-            cursor.execute("VACUUM ANALYZE target")
+            self._load(cursor, "source", case.source, "")
+            if work not in {"create", "partition"}:
+                self._load(cursor, "target", case.target, ", PRIMARY KEY (id)")
+                cursor.execute("VACUUM ANALYZE target")
             cursor.execute("ANALYZE source")
+
+    @staticmethod
+    def _load(cursor: Any, name: str, rows: pa.Table, constraint: str) -> None:
+        # Decimals go in as text, which the driver can send.
+        sent = rows.set_column(3, "amount", rows.column("amount").cast("string"))
+        cursor.execute(
+            f"CREATE TABLE {name} (id bigint, region text, name text, amount numeric(12,2), updated_at timestamp{constraint})"
+        )
+        cursor.adbc_ingest(f"{name}_loading", sent, mode="create")
+        cursor.execute(f"INSERT INTO {name} SELECT id, region, name, amount::numeric, updated_at FROM {name}_loading")
+        cursor.execute(f"DROP TABLE {name}_loading")
+
+    def statement(self, work: Work) -> str:
+        """Return the statement; parted tables of PostgreSQL are not raced."""
+        return super().statement("create" if work == "partition" else work)
 
     def execute(self, statement: str) -> None:
         """Run a statement."""
         with self.connection.cursor() as cursor:
             cursor.execute(statement)
 
-    def content(self) -> pa.Table:
-        """Read what the fingerprint needs."""
-        import pyarrow as pa
-
+    def query(self, statement: str) -> pa.Table:
+        """Run a query; decimals come as text."""
+        sums = statement.replace("sum(amount)", "sum(amount)::text").replace(
+            "SELECT *", "SELECT id, region, name, amount::text AS amount, updated_at"
+        )
         with self.connection.cursor() as cursor:
-            cursor.execute("SELECT id, amount::text AS amount FROM target")
-            rows = cursor.fetch_arrow_table()
-        return rows.set_column(1, "amount", rows.column("amount").cast(pa.decimal128(12, 2)))
+            cursor.execute(sums)
+            return cursor.fetch_arrow_table()
 
     def close(self) -> None:
         """End the session."""
