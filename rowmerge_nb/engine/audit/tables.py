@@ -365,7 +365,7 @@ class Audited:
         parts = max(usual_partitions(spark), -(-rows // _PART_ROWS))
         with interrupts_afterwards():
             before, after = (
-                tables.in_tasks(tables.split_numbers(len(scan.splits)), HashPass(scan, side, parts), BLOB)
+                tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), HashPass(scan, side, parts), BLOB)
                 for side, scan in scans.items()
             )
             sent = before.unionAll(after).repartitionById(parts, F.col("part"))
@@ -395,7 +395,7 @@ class Audited:
                 return pa.Table.from_batches(pages, wanted)
             spark, tables = self._runner.session.spark, transaction.scans
             with interrupts_afterwards():
-                rows = tables.in_tasks(tables.split_numbers(len(scan.splits)), task, schema)
+                rows = tables.in_tasks(tables.splits_in_tasks(len(scan.splits)), task, schema)
             found = collect(spark, rows, transaction.session.query_id, transaction.cancelled)[:most].combine_chunks()
         if not found.num_rows:
             return wanted.empty_table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.marks import put_mark
+from rowmerge_nb.engine.spark.session import places
 from rowmerge_nb.engine.spark.types import spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
 from rowmerge_nb.engine.tasks.checked_buckets import CheckedBuckets
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 __all__ = ["Scans"]
+
+TASKS_PER_PLACE: Final = 4
+"""So many tasks at most for each that runs at the same time: enough that none waits long for the last."""
 
 
 class Scans:
@@ -246,8 +250,16 @@ class Scans:
         return all(getattr(split, "is_repeatable", False) for split in splits)
 
     def split_numbers(self, count: int) -> Any:
-        """Give a row for every split, its number in ``id``, each in a task of its own."""
+        """Return a row for each of some tasks, its number in ``id``, each in a task of its own."""
         return self._spark().range(0, count, 1, max(count, 1))
+
+    def splits_in_tasks(self, count: int) -> Any:
+        """Return a row for every split, its number in ``id``; neighbours share a task where there are many.
+
+        A task costs tens of milliseconds, however little there is to read: a table of a thousand small files takes no thousand tasks.
+        """
+        spark = self._spark()
+        return spark.range(0, count, 1, max(1, min(count, TASKS_PER_PLACE * places(spark))))
 
     def _scanned(self, task: ScanPass, node: TableScan) -> Any:
         return _fields_named(self._read(task), node.data_columns)
@@ -273,7 +285,7 @@ class Scans:
             return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         if self._travel(task.splits) and (pages := task.pages()):
             return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
-        return self.in_tasks(self.split_numbers(len(task.splits)), task, task.schema)
+        return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
         """Tell whether the rows of splits must go to executors that cannot read them where they are."""
@@ -283,7 +295,7 @@ class Scans:
         """Give a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
         spark = self._spark()
         if not self._travel(splits):
-            return self.split_numbers(len(splits)), False
+            return self.splits_in_tasks(len(splits)), False
         return relation_of(spark, [pickled(split.with_rows())[0] for split in splits]), True
 
     # -- tasks ----------------------------------------------------------------------------------------------------

@@ -288,9 +288,7 @@ def _in_task(
         own = with_answers(tables.split_numbers(1), 1, answers, tables)
         symbols = [query.symbol for query in whole.program.queries]
         return tables.outcome_of(own if source is not None else _never_empty(rows, own, symbols), whole)
-    tasks = 1
-    if form.many_tasks:
-        tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
+    tasks = _task_count(scan, context) if form.many_tasks else 1
     task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
     rows = with_answers(tables.split_numbers(tasks), tasks, answers, tables)
     return _written(rows, task, above, exchange if form.many_tasks else None, processor, writers, context)
