@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,6 +154,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers begin (default 1)")
     parser.add_argument("--long", action="store_true", help="a target of 100 million rows in `--only growth`")
+    parser.add_argument("--picture", type=Path, help="an SVG file for the picture of `--only growth`")
     parser.add_argument("--statements", type=int, default=500, help="statements of a session (default 500)")
     parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
     chosen = parser.parse_args()
@@ -188,7 +190,7 @@ def measure(works: set[str], chosen: argparse.Namespace, keys: list[str]) -> Non
     if "keys" in works:
         by_keys(case, keys or list(KINDS), chosen.runs, words)
     if "growth" in works:
-        growing(case, chosen.runs, words, long=chosen.long)
+        growing(case, chosen.runs, words, long=chosen.long, picture=chosen.picture)
 
 
 def long_session(statements: int) -> None:

@@ -32,11 +32,13 @@ class Contestant(ABC):
         name: the engine, and how it is run.
         folder: where its files are, if it has files of its own.
         keys: the kinds of keys that it takes; all of them without.
+        below: it works in processes below this one, whose memory is its own.
     """
 
     name: str
     folder: Path | None = None
     keys: Collection[str] | None = None
+    below: bool = False
 
     @abstractmethod
     def prepare(self, case: Case, work: Work) -> None:
@@ -94,6 +96,8 @@ class SqlContestant(Contestant):
 
 class RowMerge(SqlContestant):
     """This project, memory connector."""
+
+    below = True
 
     def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW", flow: str = "merge") -> None:
         from rowmerge_nb import Engine

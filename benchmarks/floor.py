@@ -37,6 +37,7 @@ AMOUNT = pa.decimal128(12, 2)
 class Floor(Contestant):
     """Spark's tasks and pyarrow."""
 
+    below = True
     name = "floor: Spark tasks and pyarrow, no engine"
     keys = ("dense", "shuffled")
     folder: Path

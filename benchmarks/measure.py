@@ -49,14 +49,20 @@ def timed(run: Callable[[], object], runs: int, before: Callable[[], object] = l
 
 
 class Memory:
-    """The most memory (resident) that this process, Java and the largest of Spark's Python workers took meanwhile, in megabytes.
+    """The most memory (resident) that a contestant took meanwhile, in bytes, looked at every 50 ms where the system says it (Linux).
 
-    Of this process it is what came on top of what it had before: the race's own tables are in it. Looked at every 50 ms, where the system
-    tells (Linux).
+    Of this process it is what came on top of what it had before, since the race's own tables are in it.
+
+    Args:
+        below: Java and Python's workers below this process belong to the contestant; others may have started them.
+
+    Attributes:
+        most: of ``driver`` (this process), ``java``, the largest ``worker``, and of ``all`` together.
     """
 
-    def __init__(self) -> None:
-        self.most: dict[str, int] = {}
+    def __init__(self, *, below: bool) -> None:
+        self.below = below
+        self.most = dict.fromkeys(("driver", "java", "worker", "all"), 0)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -69,17 +75,13 @@ class Memory:
         self._done.set()
         self._thread.join()
 
-    def __str__(self) -> str:
-        return ", ".join(f"{self.most.get(kind, 0) // 1_000_000}" for kind in ("driver", "java", "worker"))
-
     def _watch(self) -> None:
         while not self._done.wait(0.05):
-            self._note("driver", resident(os.getpid()) - self.before)
-            for process, name in children(os.getpid()):
-                self._note("java" if name == "java" else "worker", resident(process))
-
-    def _note(self, kind: str, size: int) -> None:
-        self.most[kind] = max(self.most.get(kind, 0), size)
+            sizes = [("driver", resident(os.getpid()) - self.before)]
+            if self.below:
+                sizes += [("java" if name == "java" else "worker", resident(process)) for process, name in children(os.getpid())]
+            for kind, size in (*sizes, ("all", sum(size for _, size in sizes))):
+                self.most[kind] = max(self.most[kind], size)
 
 
 def resident(process: int) -> int:

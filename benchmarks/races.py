@@ -14,11 +14,13 @@ from benchmarks.engines import Contestant, DeltaRs, DuckDB, DuckDBParquet, RowMe
 from benchmarks.floor import Floor
 from benchmarks.keys import KINDS
 from benchmarks.measure import Memory, Times, timed
+from benchmarks.picture import Point, draw
 from benchmarks.spark_peers import spark_peers
 from benchmarks.stores import PostgreSQL, Store, postgresql, stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 MEGABYTE = 1_000_000
 
@@ -30,12 +32,17 @@ class Lap:
     seconds: list[float] = field(default_factory=list)
     files: int = 0
     written: int = 0
-    memory: str = ""
+    memory: dict[str, int] = field(default_factory=dict)
 
     @property
     def best(self) -> float:
         """The fastest warm round."""
         return min(self.seconds[1:])
+
+    @property
+    def megabytes(self) -> str:
+        """The most memory of driver, Java, the largest worker, and all together."""
+        return ", ".join(f"{size // MEGABYTE}" for size in self.memory.values())
 
 
 @dataclass(frozen=True)
@@ -145,10 +152,30 @@ HUGE = (100_000_000, 1_000_000)
 """Rows of target and source: a source that stays, then one of a million rows, and what is raced with `--long` alone."""
 
 
-def growing(case: Case, runs: int, among: Sequence[str], *, long: bool) -> None:
-    """Race MERGE at several sizes, and print how time and memory grow; arguments as those of `race`."""
-    sizes = (*GROWTH, *LARGE, *([HUGE] if long else []))
-    _table({str(size): race("stores", Case(*size, case.keys, case.seed), runs, among) for size in sizes})
+def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture: Path | None) -> None:
+    """Race MERGE at several sizes, and print how time and memory grow.
+
+    Args:
+        case: the keys, and where random numbers begin.
+        runs: as of `race`.
+        among: as of `race`.
+        long: the largest size too.
+        picture: an SVG file, into which the growth with a source of a million rows is drawn.
+    """
+    large = (*LARGE, *([HUGE] if long else []))
+    races = {size: race("stores", Case(*size, case.keys, case.seed), runs, among) for size in (*GROWTH, *large)}
+    _table({f"{target:,} target rows, {source:,} source rows": laps for (target, source), laps in races.items()})
+    if picture is not None:
+        names = dict.fromkeys(name for size in large for name in races[size])
+        draw(
+            picture,
+            {
+                name: [
+                    Point(size[0], laps[name].best, laps[name].memory["all"]) for size in large if name in (laps := races[size])
+                ]
+                for name in names
+            },
+        )
 
 
 def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -> None:
@@ -175,7 +202,7 @@ def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
     """Print a line for each race: the fastest warm round of each contestant, and how it compares with delta-rs."""
     names = [*dict.fromkeys(name for laps in races.values() for name in laps)]
     print(
-        "\nSeconds of the fastest warm round, in brackets as a multiple of delta-rs; memory of driver, Java, largest worker (MB)"
+        "\nSeconds of the fastest warm round, in brackets as a multiple of delta-rs; memory of driver, Java, largest worker, all together (MB)"
     )
     for title, laps in races.items():
         print(title)
@@ -183,18 +210,18 @@ def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
         for name in names:
             if name in laps:
                 ratio = f"({laps[name].best / base:.2f})" if base else ""
-                print(f"  {name:46}{laps[name].best:10.3f} {ratio:>8}   {laps[name].memory}")
+                print(f"  {name:46}{laps[name].best:10.3f} {ratio:>8}   {laps[name].megabytes}")
 
 
 def _run(contestant: Contestant, lap: Lap, work: Work) -> None:
     before = contestant.files()
-    with Memory() as memory:
+    with Memory(below=contestant.below) as memory:
         started = time.perf_counter()
         contestant.run(work)
         lap.seconds.append(time.perf_counter() - started)
     after = contestant.files()
     changed = {path: size - before.get(path, 0) for path, size in after.items() if size != before.get(path)}
-    lap.files, lap.written, lap.memory = len(changed), sum(changed.values()), str(memory)
+    lap.files, lap.written, lap.memory = len(changed), sum(changed.values()), memory.most
 
 
 def _print(laps: dict[str, Lap], rows: int) -> None:
@@ -202,7 +229,7 @@ def _print(laps: dict[str, Lap], rows: int) -> None:
     duck = Times(tuple(laps[DuckDB.name].seconds[1:])).median if DuckDB.name in laps else None
     floor = Times(tuple(laps[Floor.name].seconds[1:])).median if Floor.name in laps else None
     head = f"{'engine':46} {'first':>7}  {'warm median [min .. max]':28} {'x delta-rs':>10} {'x DuckDB':>8} {'x floor':>7} {'rows/s':>8}"
-    print(f"{head}  {'files':>5} {'MB':>7}  memory: driver, Java, workers (MB)")
+    print(f"{head}  {'files':>5} {'MB':>7}  memory: driver, Java, worker, all (MB)")
     for name, lap in laps.items():
         first, *warm = lap.seconds
         times = Times(tuple(warm))
@@ -210,5 +237,5 @@ def _print(laps: dict[str, Lap], rows: int) -> None:
         speed = f"{rows / times.median / 1e6:.1f} M"
         files = f"{lap.files:5} {lap.written / MEGABYTE:7.1f}" if lap.files else f"{'':13}"
         print(
-            f"{name:46} {first:7.3f}  {times!s:28} {ratios[0]:>10} {ratios[1]:>8} {ratios[2]:>7} {speed:>8}  {files}  {lap.memory}"
+            f"{name:46} {first:7.3f}  {times!s:28} {ratios[0]:>10} {ratios[1]:>8} {ratios[2]:>7} {speed:>8}  {files}  {lap.megabytes}"
         )

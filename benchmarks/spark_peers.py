@@ -35,6 +35,7 @@ def spark_peers() -> list[Contestant]:
 class SparkPeer(SqlContestant):
     """Spark and another table format, in a process of its own."""
 
+    below = True
     folder: Path
     keys = BIGINT_KEYS
 

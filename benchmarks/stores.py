@@ -50,6 +50,8 @@ def stores(dsn: str) -> list[Contestant]:
 class Store(SqlContestant):
     """This project, one of its stores; the source is a memory table."""
 
+    below = True
+
     def __init__(self, store: str, dsn: str = "", flow: str = "merge", trace: str = "auto", codec: str = "GZIP") -> None:
         self.name = (
             f"rowmerge_nb {store}"
