@@ -38,10 +38,11 @@ def run(engine: Engine, statement: str, **options: Any) -> Trace:
     return engine.run(statement, rehearse=True, **options).trace
 
 
-def test_random_statements_run_as_it_was_derived(engine: Engine) -> None:
-    summary = compare(engine, range(40), 476, most=2)
+@pytest.mark.parametrize("statements", [range(14), pytest.param(range(14, 200), marks=pytest.mark.long)], ids=["some", "many"])
+def test_random_statements_run_as_it_was_derived(engine: Engine, statements: range) -> None:
+    summary = compare(engine, statements, 476, most=2)
     assert summary.differences == [], summary.differences[0]
-    assert summary.compared > 50
+    assert summary.compared > len(statements)
     assert summary.places > 10 * summary.unknown
 
 

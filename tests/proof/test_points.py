@@ -12,7 +12,7 @@ from tests.proof.points_support import points, skip_without_server
 
 SAMPLES = {"memory": 15, "hive": 18, "iceberg": 18, "sqlite": 15, "postgresql": 5}
 """How many faults are tried in a MERGE by default; those of PostgreSQL take seconds, since its driver connects slowly."""
-OTHERS = {"memory": 1, "hive": 3, "iceberg": 2, "sqlite": 1, "postgresql": 1}
+OTHERS = {"memory": 1, "hive": 3, "iceberg": 1, "sqlite": 1, "postgresql": 1}
 """How many faults are tried in every other statement by default."""
 MANY = 200
 
