@@ -125,6 +125,23 @@ class TableScan(PlanNode):
         return self.outputs[:-1] if self.row_id is not None else self.outputs
 
 
+@dataclass(frozen=True)
+class PageRows:
+    """The rows of a query as tasks compute them on the pages of one table.
+
+    Args:
+        scan: reads the columns of the table that the query needs.
+        where: which rows are kept; None for all.
+        values: the columns of the query over the columns of the table.
+        refusals: for each column the code and the message of the error that refuses NULL; None for a column that takes NULL.
+    """
+
+    scan: TableScan
+    where: Typed | None
+    values: tuple[Typed, ...]
+    refusals: tuple[tuple[str, str] | None, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanNode):
     """Any query that serves as a source; Spark plans its inside.
@@ -137,6 +154,7 @@ class Source(PlanNode):
         deterministic: running it twice gives the same rows.
         tree: the query as a tree, for EXPLAIN; None where it is not kept.
         size: tells how many rows it has.
+        pages: the rows as tasks compute them on pages; None if Spark computes them.
     """
 
     meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
@@ -147,6 +165,7 @@ class Source(PlanNode):
     deterministic: bool = True
     tree: Query | None = field(default=None, compare=False, repr=False)
     size: Size = field(default=unknown, compare=False)
+    pages: PageRows | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

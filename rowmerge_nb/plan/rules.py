@@ -14,6 +14,7 @@ from rowmerge_nb.errors import checked
 from rowmerge_nb.plan.in_task import form_of
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
+    CheckConstraints,
     Exchange,
     Filter,
     Join,
@@ -27,7 +28,9 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
+from rowmerge_nb.plan.page_rows import page_rows
 from rowmerge_nb.plan.updatable import prune_updatable_scan
+from rowmerge_nb.sql.duckdb.printer import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -361,6 +364,28 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
     return rewritten(plan, gather)
 
 
+def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
+    """Compute the rows of an INSERT in the tasks that read its one table, where pages can be asked for them.
+
+    Rows that go through Java as rows and come back as pages cost more than all the rest.
+    """
+    writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
+    below = chain(writer)[1:] if writer is not None else [plan]
+    if not all(isinstance(node, Exchange | CheckConstraints | Source) for node in below):
+        return plan
+    checks = [check for node in below if isinstance(node, CheckConstraints) for check in node.checks]
+
+    def choose(node: PlanNode) -> PlanNode:
+        if not isinstance(node, Source):
+            return node
+        try:
+            return replace(node, pages=page_rows(node, checks))
+        except UnprintableError:
+            return node
+
+    return rewritten(plan, choose)
+
+
 Node = TypeVar("Node", bound=PlanNode)
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
@@ -374,6 +399,7 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "write_where_rows_are": write_where_rows_are,
     "fuse_processor_and_writer": fuse_processor_and_writer,
     "insert_few_rows_at_once": insert_few_rows_at_once,
+    "insert_on_pages": insert_on_pages,
 }
 """All rules by name, in the order in which they are applied."""
 
@@ -416,6 +442,6 @@ def read_symbols(plan: PlanNode) -> frozenset[str]:
 def read_views(plan: PlanNode) -> frozenset[str]:
     """Give the names of the tables' views that the queries of a plan read."""
     nodes = chain(plan)
-    read = [node.reads for node in nodes if isinstance(node, Source)]
+    read = [node.reads for node in nodes if isinstance(node, Source) and node.pages is None]
     read += [reads(part) for node in nodes for part in node.expressions]
     return frozenset(view for one in read for view in one.views)

@@ -224,6 +224,18 @@ class Scans:
             return None
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
+    def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
+        """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is.
+
+        Args:
+            node: the table and its columns; the table is not one of Spark's own.
+        """
+        task = self._scan_pass(node)
+        types = [symbol.type for symbol in node.outputs]
+        if self._travel(task.splits) and (pages := replace(task, schema=_page_schema(task, types)).pages()):
+            return None, relation_of(self._spark(), [cell_of(page) for page in pages])
+        return self._in_page_types(task, types), None
+
     def whole_table(self, binding: TableBinding) -> ScanPass:
         """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
         columns = self.own_columns(binding, binding.readable)
@@ -232,9 +244,8 @@ class Scans:
         return self._in_page_types(task, [column.type for column in columns])
 
     def _in_page_types(self, task: ScanPass, types: Sequence[Type]) -> ScanPass:
-        pages = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
         splits = [split.with_rows() for split in task.splits] if self._travel(task.splits) else task.splits
-        return replace(task, schema=pa.schema([*pages, (POSITION, pa.int64())]), splits=splits)
+        return replace(task, schema=_page_schema(task, types), splits=splits)
 
     def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
         """Tell whether every task can read a table, or a DataFrame of the notebook, by itself, and each has the same rows.
@@ -410,6 +421,12 @@ class Scans:
             raise ValueError(msg)
         provider = opened.connector.get_node_partitioning_provider()
         return CheckedBuckets(provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types))
+
+
+def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
+    """Return the channels of a scan in the types of pages."""
+    channels = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
+    return pa.schema([*channels, (POSITION, pa.int64())])
 
 
 def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
+from rowmerge_nb.engine.tasks.insert import InsertedRows
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
 from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
-    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase
+    from rowmerge_nb.plan.nodes import CaseBranch, PageRows, SearchedCase, TableWriter
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Typed
 
@@ -49,6 +50,7 @@ __all__ = [
     "RowNames",
     "assigned_column",
     "check_columns",
+    "inserted_rows",
     "join_task",
     "names_of",
     "page_expression",
@@ -192,6 +194,32 @@ def partitioned_tasks(
         PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, alone=True),
         PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
         _answers(printer),
+    )
+
+
+def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tasks: int) -> InsertedRows:
+    """Return what computes the rows of an INSERT within tasks.
+
+    Args:
+        node: the writer, above the rows and what checks them.
+        pages: the rows.
+        scan: reads the table; None if its pages arrive in cells.
+        tasks: how many tasks read it.
+    """
+    printer = PagePrinter()
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
+    return InsertedRows(
+        scan=scan,
+        tasks=tasks,
+        program=PageProgram(None if pages.where is None else page_expression(pages.where, printer, condition=True)),
+        schema=schema,
+        values=tuple(
+            assigned_column(column, column.type.arrow, value, RowNames(), printer)
+            for column, value in zip(node.columns, pages.values, strict=True)
+        ),
+        refusals=pages.refusals,
+        checks=() if checking is None else check_columns(checking.checks, {name: name for name in schema.names}),
     )
 
 

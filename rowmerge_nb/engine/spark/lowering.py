@@ -9,13 +9,30 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
 from rowmerge_nb.engine.spark.frames import is_spark_frame
-from rowmerge_nb.engine.spark.in_task import join_task, partitioned_tasks, replicated_tasks, row_task, source_schema
+from rowmerge_nb.engine.spark.in_task import (
+    inserted_rows,
+    join_task,
+    partitioned_tasks,
+    replicated_tasks,
+    row_task,
+    source_schema,
+)
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-from rowmerge_nb.engine.spark.passes import exchanged, input_names, local_exchange, merge_pass, placed, placing, writer_pass
+from rowmerge_nb.engine.spark.passes import (
+    exchanged,
+    input_names,
+    insert_sender,
+    local_exchange,
+    merge_pass,
+    placed,
+    placing,
+    writer_pass,
+)
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.exchange import (
     LocalExchange,
 )
+from rowmerge_nb.engine.tasks.insert import SENT, InsertTask, ReceivedInsertPass
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW
 from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
@@ -35,6 +52,7 @@ from rowmerge_nb.plan.nodes import (
     MarkDistinct,
     MergeProcessor,
     MergeWriter,
+    PageRows,
     PhysicalForm,
     PlanNode,
     Project,
@@ -446,8 +464,12 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     exchange = node.source if isinstance(node.source, Exchange) else None
     source = exchange.source if exchange is not None else node.source
+    few = (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS
+    query = chain(source)[-1]
+    if isinstance(query, Source) and query.pages is not None:
+        return _inserted_pages(node, query.pages, few=few, context=context)
     rows = lower(source, context)
-    if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
+    if few:
         rows = rows.coalesce(1)
     # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
@@ -457,6 +479,28 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     return context.tables.outcome_of(
         numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
     )
+
+
+def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext) -> Any:
+    """Store the rows of an INSERT that the tasks read and compute on pages; Spark sees none of them."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tables = context.tables
+    required, make_sink = tables.page_sinks()
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    scan, rows = tables.page_rows(pages.scan)
+    tasks = 1 if few or scan is None else _task_count(scan, context)
+    computed_rows = inserted_rows(node, pages, scan, tasks)
+    if scan is not None:
+        rows = tables.split_numbers(tasks)
+    elif few:
+        rows = rows.coalesce(1)
+    writer = InsertPass(computed_rows.schema, required, make_sink, context.keeping, make_sink.handle)
+    if exchange is None or exchange.insert_layout is None or tasks == 1:
+        return tables.outcome_of(rows, InsertTask(computed_rows, writer))
+    sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
+    sent = tables.in_tasks(rows, sender, SENT, tells=True).repartitionById(context.writers, F.col(SENT.names[0]))
+    return tables.outcome_of(sent, ReceivedInsertPass(writer))
 
 
 def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:

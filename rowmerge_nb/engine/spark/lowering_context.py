@@ -33,6 +33,9 @@ class Tables(Protocol):
     def page_scan(self, node: TableScan) -> ScanPass | None:
         """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
 
+    def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
+        """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is."""
+
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
         """Give what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
 

@@ -16,6 +16,7 @@ from rowmerge_nb.engine.tasks.exchange import (
     hash_expression,
     partition_expression,
 )
+from rowmerge_nb.engine.tasks.insert import InsertSenderPass
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
+    from rowmerge_nb.engine.tasks.insert import InsertedRows
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 __all__ = ["exchanged", "input_names", "local_exchange", "merge_pass", "placed", "placing", "writer_pass"]
@@ -190,6 +192,18 @@ def placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: 
     task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
     placed = context.tables.in_tasks(rows, task, task.exchanged)
     return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
+
+
+def insert_sender(
+    node: TableWriter, layout: ConnectorTableLayout, rows: InsertedRows, context: LoweringContext
+) -> InsertSenderPass:
+    """Return the pass that sends the rows of an INSERT, computed on pages, to the writers of their partitions or buckets."""
+    names = [column.name for column in node.columns]
+    arguments = tuple(names.index(name) for name in layout.partition_columns)
+    function = None
+    if layout.partitioning is not None:
+        function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
+    return InsertSenderPass(rows, Destination(function, arguments), context.writers)
 
 
 def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:

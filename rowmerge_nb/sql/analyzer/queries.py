@@ -405,8 +405,11 @@ class QueryAnalyzer(RelationAnalyzer):
             return None
         return q.Selected(
             source=relation.tree if relation is not None else None,
-            where=where,
-            outputs=tuple((e.Column(output.field.type, output.field.symbol), output.value) for output in above.outputs),
+            where=where if where is None or node.where is None else self._written(where, node.where),
+            outputs=tuple(
+                (e.Column(output.field.type, output.field.symbol), self._written(output.value, output.node))
+                for output in above.outputs
+            ),
             keys=keys,
             sets=tuple(node.grouping.sets) if node.grouping is not None else None,
             having=above.having,
@@ -415,6 +418,10 @@ class QueryAnalyzer(RelationAnalyzer):
             limit=query.limit,
             offset=query.offset or 0,
         )
+
+    def _written(self, value: e.Typed, node: s.Node) -> e.Typed:
+        """Return an expression with the place where it was written, by which tasks report an error in it."""
+        return value if value.origin is not None else replace(value, origin=self.context.origin(node.span))
 
     def _with_total(
         self, grouping: s.GroupingSets, keys: tuple[e.Typed, ...], relation: RelationResult, source: str

@@ -1,0 +1,172 @@
+"""INSERT and CREATE TABLE AS within tasks: pages are read, filtered, computed, sent to their writers and stored; Spark sees no row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import Batches, gathered
+from rowmerge_nb.engine.tasks.exchange import hashed
+from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.recorder import Recorder
+from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
+from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
+from rowmerge_nb.errors import ExecutionError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rowmerge_nb.engine.tasks.exchange import Destination
+    from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
+    from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["SENT", "InsertSenderPass", "InsertTask", "InsertedRows", "ReceivedInsertPass"]
+
+SENT: Final = pa.schema([("writer", pa.int32()), ("cell", pa.binary()), (RECORD, pa.binary())])
+"""What is sent: to which writer, the rows as an Arrow stream; or what a task has to report of itself."""
+_SENT_ROWS: Final = 1 << 18
+"""Rows that are parted at once, if there are that many: more rows make fewer and larger cells."""
+
+
+@dataclass(frozen=True)
+class InsertedRows:
+    """Computes the rows of an INSERT.
+
+    Args:
+        scan: reads the table that the query reads; None if its pages arrive in cells.
+        tasks: how many tasks there are; see `ScanPass.share`.
+        program: which rows are kept.
+        schema: the columns of the table that is written.
+        values: the values of these columns.
+        refusals: for each column the code and the message of the error that refuses NULL; None for a column that takes NULL.
+        checks: the table's CHECK constraints over these values.
+    """
+
+    scan: ScanPass | None
+    tasks: int
+    program: PageProgram
+    schema: pa.Schema
+    values: tuple[AssignedColumn, ...]
+    refusals: tuple[tuple[str, str] | None, ...]
+    checks: tuple[AssignedColumn, ...] = ()
+
+    def pages(self, batches: Batches) -> Iterator[Page]:
+        """Yield the pages of the tasks whose numbers arrive, or of the cells that do."""
+        with closing(self.program.evaluator(None)) as evaluator:
+            for page in gathered(evaluator.filtered(self._read(batches))):
+                yield self._computed(page, evaluator)
+
+    def _read(self, batches: Batches) -> Iterator[Page]:
+        if self.scan is None:
+            yield from CellPass()(batches)
+            return
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                yield from self.scan.read(self.scan.share(task, self.tasks))
+
+    def _computed(self, page: Page, evaluator: PageEvaluator) -> Page:
+        arrays = evaluator.values_of(self.values, page)
+        for array, refusal in zip(arrays, self.refusals, strict=True):
+            if refusal is not None and array.null_count:
+                code, msg = refusal
+                raise ExecutionError(msg, code=code, step="Project")
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        if self.checks:
+            evaluator.values_of(self.checks, rows)
+        return rows
+
+
+@dataclass(frozen=True)
+class InsertTask:
+    """An INSERT whose rows are stored by the tasks that compute them.
+
+    Args:
+        rows: computes the rows.
+        above: the pass of the writer.
+    """
+
+    rows: InsertedRows
+    above: InsertPass
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the splits of a task."""
+        yield from self.above(self.rows.pages(batches))
+
+
+@dataclass(frozen=True)
+class InsertSenderPass:
+    """Sends the rows of an INSERT to the writers of their partitions or buckets.
+
+    Args:
+        rows: computes the rows.
+        destination: how a row finds its writer.
+        writers: how many writers there are.
+    """
+
+    rows: InsertedRows
+    destination: Destination
+    writers: int
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield the cells of a task, and after an error what the task reports of itself."""
+        recorder = Recorder(task_partition(), 0, caller="reader")
+        try:
+            for page in gathered(self.rows.pages(batches), _SENT_ROWS):
+                yield from self._cells(page)
+        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+            recorder.failed(error, "Project")
+            yield _sent(0, None, recorder.told())
+
+    def _cells(self, page: Page) -> Iterator[pa.RecordBatch]:
+        places = self._places(page) % self.writers
+        counts = np.bincount(places, minlength=self.writers)
+        # A stable sort counts few small numbers.
+        order = np.argsort(places.astype(np.uint16) if self.writers < 1 << 16 else places, kind="stable")
+        rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
+        ends = np.cumsum(counts)
+        for writer in np.flatnonzero(counts).tolist():
+            yield _sent(writer, cell_of(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
+
+    def _places(self, page: Page) -> npt.NDArray[np.int64]:
+        if self.destination.function is None:
+            # In table order, as the hash of every exchange has them.
+            numbers = hashed([page.column(index) for index in sorted(self.destination.arguments)], page.num_rows)
+        else:
+            numbers = self.destination.buckets(page, np.arange(page.num_rows), 0)
+        places: npt.NDArray[np.int64] = numbers.to_numpy().astype(np.int64, copy=False)
+        return places
+
+
+@dataclass(frozen=True)
+class ReceivedInsertPass:
+    """The writer of an INSERT whose rows arrive in cells.
+
+    Args:
+        above: the pass of the writer.
+    """
+
+    above: InsertPass
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Store the rows of one writer, and pass on what tasks reported."""
+        reports: list[bytes] = []
+        yield from self.above(gathered(self._pages(batches, reports)))
+        for report in reports:
+            yield outcome([(RECORD_ROW, -1, report)])
+
+    def _pages(self, batches: Batches, reports: list[bytes]) -> Iterator[Page]:
+        for batch in batches:
+            records = batch.column(2)
+            reports.extend(records.drop_null().to_pylist())
+            yield from CellPass()([batch.filter(records.is_null())])
+
+
+def _sent(writer: int, cell: bytes | None, report: bytes | None) -> pa.RecordBatch:
+    arrays = [pa.array([value], field.type) for value, field in zip((writer, cell, report), SENT, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SENT)

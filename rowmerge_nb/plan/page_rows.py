@@ -1,0 +1,140 @@
+"""Which queries of an INSERT the tasks compute on pages: conditions and values of one table; Spark computes all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.in_task import without_refusal
+from rowmerge_nb.plan.nodes import PageRows, Source, Symbol, TableScan
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, is_null
+from rowmerge_nb.sql.typed.expressions import Column, Typed, references, replaced, walk
+from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
+    from rowmerge_nb.sql.typed.queries import Query
+
+__all__ = ["page_rows"]
+
+
+def page_rows(source: Source, checks: Sequence[CheckConstraint] = ()) -> PageRows:
+    """Return what tasks compute to have the rows of a query.
+
+    Args:
+        source: the query; its outputs are the columns of a table.
+        checks: the CHECK constraints of that table.
+
+    Raises:
+        UnprintableError: pages cannot be asked for the query; Spark can.
+    """
+    for check in checks:
+        _check_printable(without_refusal(check.value)[0], condition=False)
+    table = _table_of(source)
+    rows = _rows_of(source.tree)
+    values = tuple(_value(rows, symbol) for symbol in source.outputs)
+    names = {column.symbol: name for column, name in rows.table.columns}
+    symbols = [column for column, _ in rows.table.columns if column.symbol in _read_by(rows, values)] or [
+        rows.table.columns[0][0]
+    ]
+    handles = {column.name: column for column in table.readable}
+    refused = [names[column.symbol] for column in symbols if names[column.symbol] in table.refused]
+    if refused:
+        msg = f"column '{refused[0]}', whose values have no SQL type"
+        raise UnprintableError(msg)
+    outputs = tuple(Symbol(column.symbol, column.type) for column in symbols)
+    scan = TableScan(
+        id=source.id, outputs=outputs, table=table, columns=tuple(handles[names[column.symbol]] for column in symbols)
+    )
+    return PageRows(scan, rows.where, values, _refusals(source))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a query over one table.
+
+    Args:
+        table: the table.
+        values: each column of the query over the columns of the table, by its symbol.
+        where: which rows of the table are kept; None for all.
+    """
+
+    table: Scanned
+    values: Mapping[str, Typed]
+    where: Typed | None = None
+
+
+def _table_of(source: Source) -> TableBinding:
+    tables = [table for table in source.tables if table.view in source.reads.views]
+    if len(tables) != 1 or (tables[0].dataframe is not None and not tables[0].has_rows_at_hand):
+        msg = "anything but one table that tasks read"
+        raise UnprintableError(msg)
+    return tables[0]
+
+
+def _rows_of(query: Query | None) -> _Rows:
+    if isinstance(query, Scanned):
+        return _Rows(query, {column.symbol: column for column, _ in query.columns})
+    if isinstance(query, Coerced):
+        rows = _rows_of(query.source)
+        return replace(rows, values={column.symbol: _over(rows, value) for column, value in query.columns})
+    if isinstance(query, Selected) and _is_plain(query):
+        rows = _rows_of(query.source)
+        if query.where is not None and rows.where is not None:
+            msg = "two conditions, one on the rows of the other"
+            raise UnprintableError(msg)
+        where = rows.where if query.where is None else _over(rows, query.where, condition=True)
+        return replace(rows, values={column.symbol: _over(rows, value) for column, value in query.outputs}, where=where)
+    msg = "more than conditions and values of one table"
+    raise UnprintableError(msg)
+
+
+def _is_plain(query: Selected) -> bool:
+    """Tell whether a SELECT has a row for each row that its condition keeps."""
+    grouped = query.keys is not None or query.sets is not None or query.having is not None or query.distinct
+    return not grouped and not query.order_by and query.limit is None and not query.offset
+
+
+def _over(rows: _Rows, value: Typed, *, condition: bool = False) -> Typed:
+    """Return an expression over the columns of a query as one over the columns of the table."""
+    tree, _ = without_refusal(value)
+    if isinstance(tree, Column) and tree.symbol in rows.values:
+        # The value keeps the place where it was written.
+        return rows.values[tree.symbol]
+    columns = [part for part in walk(tree) if isinstance(part, Column)]
+    if not all(isinstance(rows.values.get(column.symbol), Column) for column in columns):
+        msg = "a value of a value"
+        raise UnprintableError(msg)
+    result = replace(replaced(tree, [(column, rows.values[column.symbol]) for column in columns]), origin=tree.origin)
+    _check_printable(result, condition=condition)
+    return result
+
+
+def _check_printable(tree: Typed, *, condition: bool) -> None:
+    printer = PagePrinter()
+    printer.text(tree, condition=condition)
+    if printer.subqueries:
+        msg = "a subquery"
+        raise UnprintableError(msg)
+
+
+def _value(rows: _Rows, symbol: Symbol) -> Typed:
+    value = rows.values[symbol.name]
+    if value.type.arrow != symbol.type.arrow and not is_null(value):
+        msg = f"{value.type} as {symbol.type}"
+        raise UnprintableError(msg)
+    return value
+
+
+def _refusals(source: Source) -> tuple[tuple[str, str] | None, ...]:
+    """Return for each column the code and the message of the error that refuses NULL; None for a column that takes NULL."""
+    assert isinstance(source.tree, Coerced), "a query that is stored has the columns of its table"
+    refusals = {column.symbol: without_refusal(value)[1] for column, value in source.tree.columns}
+    return tuple(refusals[symbol.name] for symbol in source.outputs)
+
+
+def _read_by(rows: _Rows, values: Sequence[Typed]) -> frozenset[str]:
+    trees = (*values, rows.where) if rows.where is not None else values
+    return frozenset(symbol for tree in trees for symbol in references(tree))
