@@ -527,7 +527,7 @@ class Exchange(PlanNode):
 
 @dataclass(frozen=True)
 class PhysicalForm:
-    """What executes the nodes from the scan of the target to the processor.
+    """What executes the nodes below a writer: from the scan of the target to the processor, or the query of an INSERT.
 
     Args:
         by_spark: why Spark's operators have to; ``""`` where tasks do it all on pages.
@@ -574,6 +574,7 @@ class TableWriter(PlanNode):
         table: the table, as written.
         columns: its columns.
         layout: the connector's layout of inserted rows, whether rows are sent for it or not.
+        form: what executes the nodes below; None if the rule that decides it is off, or the query reads no table, and Spark does.
     """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a page sink of the connector, which stores them out of sight."
@@ -581,6 +582,7 @@ class TableWriter(PlanNode):
     table: str
     columns: tuple[Symbol, ...] = field(default=())
     layout: ConnectorTableLayout | None = None
+    form: PhysicalForm | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

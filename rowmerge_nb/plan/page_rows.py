@@ -6,31 +6,41 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.in_task import without_refusal
-from rowmerge_nb.plan.nodes import PageRows, Source, Symbol, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, is_null
-from rowmerge_nb.sql.typed.expressions import Column, Typed, references, replaced, walk
+from rowmerge_nb.sql.typed.expressions import Aggregate, Column, Typed, Windowed, references, replaced, walk
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
+    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = ["page_rows"]
+__all__ = ["page_rows", "reads_table"]
 
 
-def page_rows(source: Source, checks: Sequence[CheckConstraint] = ()) -> PageRows:
-    """Return what tasks compute to have the rows of a query.
+def reads_table(source: Source) -> bool:
+    """Return whether a query reads a table: rows of VALUES are none."""
+    return any(table.view in source.reads.views and table.rows is None for table in source.tables)
+
+
+def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
+    """Return what tasks compute to have the rows of an INSERT.
 
     Args:
-        source: the query; its outputs are the columns of a table.
-        checks: the CHECK constraints of that table.
+        nodes: the nodes below the writer; the last one is the query, whose outputs are the columns of the table that is written.
 
     Raises:
         UnprintableError: pages cannot be asked for the query; Spark can.
     """
-    for check in checks:
+    source = nodes[-1]
+    assert isinstance(source, Source)
+    if any(isinstance(node, Project) for node in nodes):
+        msg = "RETURNING"
+        raise UnprintableError(msg)
+    for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
         _check_printable(without_refusal(check.value)[0], condition=False)
     table = _table_of(source)
     rows = _rows_of(source.tree)
@@ -67,11 +77,14 @@ class _Rows:
 
 
 def _table_of(source: Source) -> TableBinding:
-    tables = [table for table in source.tables if table.view in source.reads.views]
-    if len(tables) != 1 or (tables[0].dataframe is not None and not tables[0].has_rows_at_hand):
-        msg = "anything but one table that tasks read"
+    [table, *others] = [table for table in source.tables if table.view in source.reads.views]
+    if others:
+        msg = "a query of several tables"
         raise UnprintableError(msg)
-    return tables[0]
+    if table.dataframe is not None and not table.has_rows_at_hand:
+        msg = f"'{table.display}', a DataFrame of Spark"
+        raise UnprintableError(msg)
+    return table
 
 
 def _rows_of(query: Query | None) -> _Rows:
@@ -92,9 +105,14 @@ def _rows_of(query: Query | None) -> _Rows:
 
 
 def _is_plain(query: Selected) -> bool:
-    """Tell whether a SELECT has a row for each row that its condition keeps."""
+    """Return whether a SELECT has a row for each row that its condition keeps, with values of that row alone."""
     grouped = query.keys is not None or query.sets is not None or query.having is not None or query.distinct
-    return not grouped and not query.order_by and query.limit is None and not query.offset
+    cut = query.order_by or query.limit is not None or query.offset
+    return not grouped and not cut and not any(_is_of_many_rows(value) for _, value in query.outputs)
+
+
+def _is_of_many_rows(value: Typed) -> bool:
+    return any(isinstance(part, Aggregate | Windowed) for part in walk(value))
 
 
 def _over(rows: _Rows, value: Typed, *, condition: bool = False) -> Typed:

@@ -116,6 +116,8 @@ def _branch(branch: CaseBranch) -> BranchRecord:
 def _meaning(plan: PlanNode) -> str:
     if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
+    if isinstance(plan, Source) and plan.pages is not None:
+        return _PAGES_MEANING
     return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
@@ -343,15 +345,19 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
         return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
+    if isinstance(node, TableWriter):
+        return _form(node)
     return ()
 
 
-def _form(node: MergeWriter) -> tuple[str, ...]:
+def _form(node: MergeWriter | TableWriter) -> tuple[str, ...]:
     form = node.form
     if form is None:
         return ()
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
+    if isinstance(node, TableWriter):
+        return ("What is below it runs in the tasks that read the query's table, on pages",)
     if form.partitioned:
         return (f"What is below it runs on pages, in tasks that get the rows of both sides by their keys: {form.partitioned}",)
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
@@ -433,6 +439,7 @@ _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
+_PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
 _DUPLICATE_PREDICATES = {
     RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",

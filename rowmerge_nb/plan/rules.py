@@ -14,13 +14,13 @@ from rowmerge_nb.errors import checked
 from rowmerge_nb.plan.in_task import form_of
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
-    CheckConstraints,
     Exchange,
     Filter,
     Join,
     MarkDistinct,
     MergeWriter,
     Output,
+    PhysicalForm,
     PlanNode,
     Project,
     SemiJoin,
@@ -28,7 +28,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.page_rows import page_rows
+from rowmerge_nb.plan.page_rows import page_rows, reads_table
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.printer import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
@@ -365,23 +365,23 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
 
 
 def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
-    """Compute the rows of an INSERT in the tasks that read its one table, where pages can be asked for them.
+    """Compute the rows of an INSERT in the tasks that read its one table, if pages can be asked for them.
 
     Rows that go through Java as rows and come back as pages cost more than all the rest.
     """
     writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
-    below = chain(writer)[1:] if writer is not None else [plan]
-    if not all(isinstance(node, Exchange | CheckConstraints | Source) for node in below):
+    source = chain(writer)[-1] if writer is not None else None
+    if writer is None or not isinstance(source, Source) or not reads_table(source):
         return plan
-    checks = [check for node in below if isinstance(node, CheckConstraints) for check in node.checks]
+    try:
+        pages, form = page_rows(chain(writer)[1:]), PhysicalForm()
+    except UnprintableError as error:
+        pages, form = None, PhysicalForm(f"pages cannot be asked for {error}")
 
     def choose(node: PlanNode) -> PlanNode:
-        if not isinstance(node, Source):
-            return node
-        try:
-            return replace(node, pages=page_rows(node, checks))
-        except UnprintableError:
-            return node
+        if isinstance(node, Source):
+            return replace(node, pages=pages)
+        return replace(node, form=form) if isinstance(node, TableWriter) else node
 
     return rewritten(plan, choose)
 

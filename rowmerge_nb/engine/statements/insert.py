@@ -89,7 +89,7 @@ class CreateTableAsRun(StatementRun):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
                 if analysis.spark is not None and not analysis.exists:
-                    self.plan = _planned(analysis)
+                    self.plan = apply_rules(_planned(analysis), self.settings)
                 return None
             binding = make_table(self, analysis, self.transaction.log.call)
             checks = check_defined(self, binding, analysis.property_spans)
