@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.iceberg.handles import BUCKETS, IcebergPartitioningHandle, PartitionField
 from rowmerge_nb.connectors.shared.hashing import hash_columns
+from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
@@ -110,21 +111,15 @@ def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple
         yield (), page
         return
     arrays = _values(partitioning, page)
-    codes = np.zeros(page.num_rows, np.int64)
-    for array in arrays:
-        encoded = array.dictionary_encode(null_encoding="encode")
-        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)
-    _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
-    values = list(zip(*(_plain(array.take(pa.array(firsts))) for array in arrays), strict=True))
-    if len(firsts) == 1:
+    order, starts = runs_of(arrays, page.num_rows)
+    firsts = pa.array(order[starts])
+    values = list(zip(*(_plain(array.take(firsts)) for array in arrays), strict=True))
+    if len(starts) == 1:
         yield values[0], page
         return
-    order = pa.array(np.argsort(codes, kind="stable"))
-    sorted_page = page.take(order)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    for number, value in enumerate(values):
-        yield value, sorted_page.slice(starts[number], counts[number])
+    sorted_page = page.take(pa.array(order))
+    for value, start, end in zip(values, starts.tolist(), [*starts[1:].tolist(), page.num_rows], strict=True):
+        yield value, sorted_page.slice(start, end - start)
 
 
 def _plain(array: pa.Array) -> list[Any]:

@@ -125,11 +125,16 @@ class SplitStore:
             self._directory.remove()
             self._directory = None
 
-    def _file(self) -> Path:
+    @property
+    def folder(self) -> str:
+        """The private folder of its files, which is there until the store is closed."""
         if self._directory is None:
             self._directory = PrivateDirectory()
             weakref.finalize(self, self._directory.remove)
-        return self._directory.path / f"{uuid.uuid4().hex}.arrow"
+        return str(self._directory.path)
+
+    def _file(self) -> str:
+        return f"{self.folder}/{uuid.uuid4().hex}.arrow"
 
 
 def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
@@ -152,7 +157,7 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
             for batch in batches:
                 writer.write_batch(batch)
         return [MemorySplit(0, data=bytes(sink.getvalue()))]
-    path = str(new_file())
+    path = new_file()
     with needs_temporary_space():
         _write(path, data.schema, batches)
     firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["hash_columns"]
 
 _PRIME: Final = np.uint64(0x100000001B3)
+_SAMPLE: Final = 1024
 _NULL: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -48,9 +49,18 @@ def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
         same_width = pa.int32() if kind.bit_width == 32 else pa.int64()
         bits = pc.fill_null(column.cast(same_width).cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
-        bits = _hash_bytes(column.cast(pa.large_binary() if pa.types.is_binary(kind) else pa.large_string()))
+        bits = _hash_texts(column.cast(pa.large_binary() if pa.types.is_binary(kind) else pa.large_string()))
     hashed = _mix(bits)
     return np.where(pc.is_null(column).to_numpy(zero_copy_only=False), _NULL, hashed)
+
+
+def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
+    """Hash texts, each different one once if the first of them repeat."""
+    first = column.slice(0, _SAMPLE)
+    if len(column) < 2 * _SAMPLE or pc.count_distinct(first).as_py() > _SAMPLE // 4:
+        return _hash_bytes(column)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return _hash_bytes(encoded.dictionary)[encoded.indices.to_numpy()]
 
 
 def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:

@@ -236,6 +236,14 @@ class Scans:
             return None, relation_of(self._spark(), [cell_of(page) for page in pages])
         return self._in_page_types(task, types), None
 
+    def exchange_folder(self) -> str | None:
+        """Return a folder for files that one stage writes and the next one reads, removed at the end of the statement.
+
+        Returns:
+            The folder; None if executors may be on other machines.
+        """
+        return None if executors_of(self._spark()).elsewhere else self._splits.folder
+
     def whole_table(self, binding: TableBinding) -> ScanPass:
         """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
         columns = self.own_columns(binding, binding.readable)

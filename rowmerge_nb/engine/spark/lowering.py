@@ -500,7 +500,7 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
     sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
     sent = tables.in_tasks(rows, sender, SENT, tells=True).repartitionById(context.writers, F.col(SENT.names[0]))
-    return tables.outcome_of(sent, ReceivedInsertPass(writer))
+    return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
 
 
 def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:

@@ -36,6 +36,9 @@ class Tables(Protocol):
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
         """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is."""
 
+    def exchange_folder(self) -> str | None:
+        """Return a folder for files that one stage writes and the next one reads; None if executors may be elsewhere."""
+
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
         """Give what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
 

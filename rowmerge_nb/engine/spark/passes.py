@@ -203,7 +203,7 @@ def insert_sender(
     function = None
     if layout.partitioning is not None:
         function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
-    return InsertSenderPass(rows, Destination(function, arguments), context.writers)
+    return InsertSenderPass(rows, Destination(function, arguments), context.writers, context.tables.exchange_folder())
 
 
 def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:

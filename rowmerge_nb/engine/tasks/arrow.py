@@ -125,7 +125,8 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
     >>> [page.column(0).to_pylist() for page in gathered(pages, 3)], [page.num_rows for page in gathered(pages, 3, 16)]
     ([[1, 2, 3], [4]], [2, 2])
     """
-    yield from map(pa.concat_batches, together(pages, rows, size))
+    for several in together(pages, rows, size):
+        yield several[0] if len(several) == 1 else pa.concat_batches(several)
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:

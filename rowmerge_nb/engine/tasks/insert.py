@@ -14,7 +14,8 @@ from rowmerge_nb.engine.tasks.arrow import Batches, gathered
 from rowmerge_nb.engine.tasks.exchange import hashed
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder
-from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
+from rowmerge_nb.engine.tasks.scan import CellPass
+from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages
 from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
 from rowmerge_nb.errors import ExecutionError
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["SENT", "InsertSenderPass", "InsertTask", "InsertedRows", "ReceivedInsertPass"]
 
 SENT: Final = pa.schema([("writer", pa.int32()), ("cell", pa.binary()), (RECORD, pa.binary())])
-"""What is sent: to which writer, the rows as an Arrow stream; or what a task has to report of itself."""
+"""What is sent: to which writer, the cell of a page; or what a task has to report of itself."""
 _SENT_ROWS: Final = 1 << 18
 """Rows that are parted at once, if there are that many: more rows make fewer and larger cells."""
 
@@ -107,23 +108,26 @@ class InsertSenderPass:
         rows: computes the rows.
         destination: how a row finds its writer.
         writers: how many writers there are.
+        folder: takes the files with the rows; None if the writers cannot read files of this machine.
     """
 
     rows: InsertedRows
     destination: Destination
     writers: int
+    folder: str | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a task, and after an error what the task reports of itself."""
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
-            for page in gathered(self.rows.pages(batches), _SENT_ROWS):
-                yield from self._cells(page)
+            with SentPages(self.folder, self.rows.schema) as sent:
+                for page in gathered(self.rows.pages(batches), _SENT_ROWS):
+                    yield from self._cells(page, sent)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             recorder.failed(error, "Project")
             yield _sent(0, None, recorder.told())
 
-    def _cells(self, page: Page) -> Iterator[pa.RecordBatch]:
+    def _cells(self, page: Page, sent: SentPages) -> Iterator[pa.RecordBatch]:
         places = self._places(page) % self.writers
         counts = np.bincount(places, minlength=self.writers)
         # A stable sort counts few small numbers.
@@ -131,7 +135,7 @@ class InsertSenderPass:
         rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
         ends = np.cumsum(counts)
         for writer in np.flatnonzero(counts).tolist():
-            yield _sent(writer, cell_of(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
+            yield _sent(writer, sent.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))), None)
 
     def _places(self, page: Page) -> npt.NDArray[np.int64]:
         if self.destination.function is None:
@@ -149,22 +153,25 @@ class ReceivedInsertPass:
 
     Args:
         above: the pass of the writer.
+        in_files: the cells name files with the rows.
     """
 
     above: InsertPass
+    in_files: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Store the rows of one writer, and pass on what tasks reported."""
         reports: list[bytes] = []
-        yield from self.above(gathered(self._pages(batches, reports)))
+        yield from self.above(gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files)))
         for report in reports:
             yield outcome([(RECORD_ROW, -1, report)])
 
-    def _pages(self, batches: Batches, reports: list[bytes]) -> Iterator[Page]:
-        for batch in batches:
-            records = batch.column(2)
-            reports.extend(records.drop_null().to_pylist())
-            yield from CellPass()([batch.filter(records.is_null())])
+
+def _without_reports(batches: Batches, reports: list[bytes]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        records = batch.column(2)
+        reports.extend(records.drop_null().to_pylist())
+        yield batch.filter(records.is_null())
 
 
 def _sent(writer: int, cell: bytes | None, report: bytes | None) -> pa.RecordBatch:

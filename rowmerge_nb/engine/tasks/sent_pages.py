@@ -1,0 +1,95 @@
+"""How pages travel from one stage of tasks to the next: in a file that both can read, or else as bytes in Spark's rows."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
+from rowmerge_nb.private import needs_temporary_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["SentPages", "received_pages"]
+
+
+class SentPages:
+    """Sends the pages of one attempt of a task; a context, at whose end the file is complete.
+
+    Rows of Spark are copied several times on their way through Java, and compressed. A file is written once and mapped by the receivers.
+
+    Args:
+        folder: a folder that all tasks reach; None if there is none, and pages travel as bytes.
+        schema: the channels of the pages.
+
+    >>> import tempfile
+    >>> page = pa.record_batch({"a": [1, 2]})
+    >>> with tempfile.TemporaryDirectory() as folder, SentPages(folder, page.schema) as sent:
+    ...     cells = [sent.cell(page), sent.cell(page.slice(1))]
+    ...     sent.close()
+    ...     [received.to_pydict() for received in received_pages([pa.record_batch({"n": [0, 1], "cell": cells})], in_files=True)]
+    [{'a': [1, 2]}, {'a': [2]}]
+    """
+
+    def __init__(self, folder: str | None, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._path = None if folder is None else f"{folder}/{uuid.uuid4().hex}.arrow"
+        self._open = ExitStack()
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._count = 0
+
+    def __enter__(self) -> SentPages:
+        """Return the sender itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Complete the file."""
+        self.close()
+
+    def cell(self, page: Page) -> bytes:
+        """Send a page, and return what a receiver needs to have it.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        if self._path is None:
+            return cell_of(page)
+        with needs_temporary_space():
+            if self._writer is None:
+                file = self._open.enter_context(pa.OSFile(self._path, "wb"))
+                self._writer = self._open.enter_context(pa.ipc.new_file(file, self._schema))
+            self._writer.write_batch(page)
+        self._count += 1
+        return f"{self._count - 1} {self._path}".encode()
+
+    def close(self) -> None:
+        """Complete the file; nothing more if it is called again."""
+        with needs_temporary_space():
+            self._open.close()
+
+
+def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iterator[Page]:
+    """Yield pages that were sent.
+
+    Args:
+        batches: rows whose second channel has the cells.
+        in_files: the cells name pages of files.
+    """
+    if not in_files:
+        yield from CellPass()(batches)
+        return
+    files: dict[str, pa.ipc.RecordBatchFileReader] = {}
+    with ExitStack() as opened:
+        for batch in batches:
+            for cell in batch.column(1).to_pylist():
+                number, _, path = cell.decode().partition(" ")
+                if path not in files:
+                    mapped = opened.enter_context(pa.memory_map(path))
+                    files[path] = opened.enter_context(pa.ipc.open_file(mapped))
+                yield files[path].get_batch(int(number))
