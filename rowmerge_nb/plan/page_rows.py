@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = ["page_rows", "reads_table"]
+__all__ = ["page_query", "page_rows", "reads_table"]
 
 
 def reads_table(source: Source) -> bool:
@@ -42,6 +42,18 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
         raise UnprintableError(msg)
     for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
         _check_printable(without_refusal(check.value)[0], condition=False)
+    return page_query(source)
+
+
+def page_query(source: Source) -> PageRows:
+    """Return what tasks compute to have the rows of a query.
+
+    Args:
+        source: the query.
+
+    Raises:
+        UnprintableError: pages cannot be asked for the query; Spark can.
+    """
     table = _table_of(source)
     rows = _rows_of(source.tree)
     values = tuple(_value(rows, symbol) for symbol in source.outputs)
@@ -148,9 +160,9 @@ def _value(rows: _Rows, symbol: Symbol) -> Typed:
 
 def _refusals(source: Source) -> tuple[tuple[str, str] | None, ...]:
     """Return for each column the code and the message of the error that refuses NULL; None for a column that takes NULL."""
-    assert isinstance(source.tree, Coerced), "a query that is stored has the columns of its table"
-    refusals = {column.symbol: without_refusal(value)[1] for column, value in source.tree.columns}
-    return tuple(refusals[symbol.name] for symbol in source.outputs)
+    values = source.tree.columns if isinstance(source.tree, Coerced) else ()
+    refusals = {column.symbol: without_refusal(value)[1] for column, value in values}
+    return tuple(refusals.get(symbol.name) for symbol in source.outputs)
 
 
 def _read_by(rows: _Rows, values: Sequence[Typed]) -> frozenset[str]:

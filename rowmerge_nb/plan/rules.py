@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.errors import checked
-from rowmerge_nb.plan.in_task import form_of
+from rowmerge_nb.plan.in_task import form_of, without_mark
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     Exchange,
@@ -28,7 +28,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.page_rows import page_rows, reads_table
+from rowmerge_nb.plan.page_rows import page_query, page_rows, reads_table
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.printer import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
@@ -386,6 +386,24 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
     return rewritten(plan, choose)
 
 
+def source_on_pages(plan: Output, _: RuleSettings) -> Output:
+    """Compute the query of a MERGE in the tasks that join it, if they have the source as a whole and pages can be asked for it."""
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    join = join_of(writer) if writer is not None else None
+    if writer is None or join is None or writer.form is None or not writer.form.in_task or writer.form.partitioned:
+        return plan
+    source = without_mark(join.right)
+    if not isinstance(source, Source) or not reads_table(source):
+        return plan
+    try:
+        pages = page_query(source)
+    except UnprintableError:
+        return plan
+    if not pages.scan.table.is_read_by_tasks():
+        return plan
+    return rewritten(plan, lambda node: replace(node, pages=pages) if node is source else node)
+
+
 Node = TypeVar("Node", bound=PlanNode)
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
@@ -400,6 +418,7 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "fuse_processor_and_writer": fuse_processor_and_writer,
     "insert_few_rows_at_once": insert_few_rows_at_once,
     "insert_on_pages": insert_on_pages,
+    "source_on_pages": source_on_pages,
 }
 """All rules by name, in the order in which they are applied."""
 
@@ -442,6 +461,8 @@ def read_symbols(plan: PlanNode) -> frozenset[str]:
 def read_views(plan: PlanNode) -> frozenset[str]:
     """Give the names of the tables' views that the queries of a plan read."""
     nodes = chain(plan)
-    read = [node.reads for node in nodes if isinstance(node, Source) and node.pages is None]
+    # The query of a MERGE is asked again by Spark where a statement is explained.
+    only_inserted = any(isinstance(node, TableWriter) for node in nodes)
+    read = [node.reads for node in nodes if isinstance(node, Source) and not (only_inserted and node.pages is not None)]
     read += [reads(part) for node in nodes for part in node.expressions]
     return frozenset(view for one in read for view in one.views)

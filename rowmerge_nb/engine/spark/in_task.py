@@ -13,6 +13,7 @@ from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.insert import InsertedRows
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_query import QueryRows
 from rowmerge_nb.engine.tasks.partitioned import SOURCE, TARGET, PartitionedJoinTask, PartitionedOutputPass
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
@@ -55,6 +56,7 @@ __all__ = [
     "names_of",
     "page_expression",
     "partitioned_tasks",
+    "query_rows",
     "replicated_tasks",
     "row_task",
     "source_schema",
@@ -206,20 +208,31 @@ def inserted_rows(node: TableWriter, pages: PageRows, scan: ScanPass | None, tas
         scan: reads the table; None if its pages arrive in cells.
         tasks: how many tasks read it.
     """
-    printer = PagePrinter()
-    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     checking = next((inner for inner in chain(node) if isinstance(inner, CheckConstraints)), None)
     return InsertedRows(
         scan=scan,
         tasks=tasks,
+        query=query_rows(pages, node.columns),
+        refusals=pages.refusals,
+        checks=() if checking is None else check_columns(checking.checks, {column.name: column.name for column in node.columns}),
+    )
+
+
+def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
+    """Return what computes a query on the pages of its table.
+
+    Args:
+        pages: the query.
+        columns: its columns.
+    """
+    printer = PagePrinter()
+    return QueryRows(
         program=PageProgram(None if pages.where is None else page_expression(pages.where, printer, condition=True)),
-        schema=schema,
+        schema=pa.schema([pa.field(column.name, column.type.arrow) for column in columns]),
         values=tuple(
             assigned_column(column, column.type.arrow, value, RowNames(), printer)
-            for column, value in zip(node.columns, pages.values, strict=True)
+            for column, value in zip(columns, pages.values, strict=True)
         ),
-        refusals=pages.refusals,
-        checks=() if checking is None else check_columns(checking.checks, {name: name for name in schema.names}),
     )
 
 

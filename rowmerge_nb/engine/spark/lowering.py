@@ -13,6 +13,7 @@ from rowmerge_nb.engine.spark.in_task import (
     inserted_rows,
     join_task,
     partitioned_tasks,
+    query_rows,
     replicated_tasks,
     row_task,
     source_schema,
@@ -35,6 +36,7 @@ from rowmerge_nb.engine.tasks.exchange import (
 from rowmerge_nb.engine.tasks.insert import SENT, InsertTask, ReceivedInsertPass
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW
+from rowmerge_nb.engine.tasks.page_query import QueryScan
 from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
@@ -358,8 +360,7 @@ def _replicated(
     tables = context.tables
     target = _narrowed_target(processor, join, context)
     scan, rows = _task_source(join.right, context)
-    schema = source_schema(join)
-    schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
+    schema = source_schema(join) if scan is None else scan.schema
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
     tasks = _task_count(target, context)
     joining, unmatched, answers = replicated_tasks(processor, join, target, tasks, source, above, local, context)
@@ -418,6 +419,11 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
     """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+    query = without_mark(node)
+    if isinstance(query, Source) and query.pages is not None:
+        table_scan = context.tables.page_scan(query.pages.scan)
+        assert table_scan is not None, "the rule has seen that tasks read the table"
+        return QueryScan.over(table_scan, query_rows(query.pages, query.outputs)), context.tables.split_numbers(1)
     source, rows = _source_rows(node, context)
     return source, rows.coalesce(1) if source is None else context.tables.split_numbers(1)
 
@@ -495,7 +501,7 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
         rows = tables.split_numbers(tasks)
     elif few:
         rows = rows.coalesce(1)
-    writer = InsertPass(computed_rows.schema, required, make_sink, context.keeping, make_sink.handle)
+    writer = InsertPass(computed_rows.query.schema, required, make_sink, context.keeping, make_sink.handle)
     if exchange is None or exchange.insert_layout is None or tasks == 1:
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
     sender = insert_sender(node, exchange.insert_layout, computed_rows, context)

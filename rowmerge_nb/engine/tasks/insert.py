@@ -13,6 +13,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered
 from rowmerge_nb.engine.tasks.exchange import hashed
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import CellPass
 from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.exchange import Destination
-    from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
+    from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator
+    from rowmerge_nb.engine.tasks.page_query import QueryRows
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 
@@ -42,26 +44,23 @@ class InsertedRows:
     Args:
         scan: reads the table that the query reads; None if its pages arrive in cells.
         tasks: how many tasks there are; see `ScanPass.share`.
-        program: which rows are kept.
-        schema: the columns of the table that is written.
-        values: the values of these columns.
+        query: computes the columns of the table that is written.
         refusals: for each column the code and the message of the error that refuses NULL; None for a column that takes NULL.
         checks: the table's CHECK constraints over these values.
     """
 
     scan: ScanPass | None
     tasks: int
-    program: PageProgram
-    schema: pa.Schema
-    values: tuple[AssignedColumn, ...]
+    query: QueryRows
     refusals: tuple[tuple[str, str] | None, ...]
     checks: tuple[AssignedColumn, ...] = ()
 
     def pages(self, batches: Batches) -> Iterator[Page]:
         """Yield the pages of the tasks whose numbers arrive, or of the cells that do."""
-        with closing(self.program.evaluator(None)) as evaluator:
-            for page in gathered(evaluator.filtered(self._read(batches))):
-                yield self._computed(page, evaluator)
+        with closing(PageProgram().evaluator(None)) as evaluator:
+            for page in self.query.of(self._read(batches)):
+                self._check(page, evaluator)
+                yield page
 
     def _read(self, batches: Batches) -> Iterator[Page]:
         if self.scan is None:
@@ -71,16 +70,13 @@ class InsertedRows:
             for task in batch.column(0).to_pylist():
                 yield from self.scan.read(self.scan.share(task, self.tasks))
 
-    def _computed(self, page: Page, evaluator: PageEvaluator) -> Page:
-        arrays = evaluator.values_of(self.values, page)
-        for array, refusal in zip(arrays, self.refusals, strict=True):
+    def _check(self, page: Page, evaluator: PageEvaluator) -> None:
+        for array, refusal in zip(page.columns, self.refusals, strict=True):
             if refusal is not None and array.null_count:
                 code, msg = refusal
                 raise ExecutionError(msg, code=code, step="Project")
-        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         if self.checks:
-            evaluator.values_of(self.checks, rows)
-        return rows
+            evaluator.values_of(self.checks, page)
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,7 @@ class InsertSenderPass:
         """Yield the cells of a task, and after an error what the task reports of itself."""
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
-            with SentPages(self.folder, self.rows.schema) as sent:
+            with SentPages(self.folder, self.rows.query.schema) as sent:
                 for page in gathered(self.rows.pages(batches), _SENT_ROWS):
                     yield from self._cells(page, sent)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record

@@ -244,7 +244,26 @@ def test_every_task_with_splits_writes(spark: Any, tmp_path: Path) -> None:
     assert {tuple(row.values()) for [row] in counts.values()} == {(1_100_000, 1_100_000)}
 
 
-def test_the_rule_is_one_that_can_be_switched_off() -> None:
-    assert Options().changed(rules_off=["insert_on_pages"]).rules_off == ALL_BY_SPARK
+@pytest.mark.parametrize("small_rows", [0, 10_000])
+@pytest.mark.parametrize(
+    "query", ["SELECT id / (id - 4) AS id, x FROM s", "SELECT id, CAST(part AS double) AS x FROM s WHERE id > 1 AND x > 1"]
+)
+def test_a_query_of_a_merge_fails_on_pages_as_by_spark(spark: Any, query: str, small_rows: int) -> None:
+    found = []
+    for off in ((), ("source_on_pages",)):
+        engine = new_engine(spark, frozenset(off), small_rows=small_rows)
+        engine.run("CREATE TABLE t AS SELECT id, x FROM s")
+        merge = f"MERGE INTO t USING ({query}) q ON t.id = q.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (q.id, q.x)"
+        meaning = next(node.meaning for node in engine.run(merge, dry_run=True).trace.plan if node.kind == "Source")
+        assert ("tasks compute it on the pages" in meaning) == (not off)
+        found.append(outcome(engine, merge))
+        engine.close()
+    assert found[0] == found[1]
+    assert found[0]["report"][2:] != (None, None)
+
+
+def test_the_rules_are_ones_that_can_be_switched_off() -> None:
+    both = ["insert_on_pages", "source_on_pages"]
+    assert Options().changed(rules_off=both).rules_off == frozenset(both)
     with pytest.raises(RowMergeError, match="insert_on_pages"):
         Options().changed(rules_off=["insert_by_pages"])

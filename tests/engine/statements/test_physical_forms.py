@@ -64,6 +64,10 @@ MERGES = {
     "rest of ON": "MERGE INTO t USING s ON t.id = s.id AND t.x <> 2.5 AND s.v IS NOT NULL WHEN MATCHED THEN DELETE",
     "a query": "MERGE INTO t USING (SELECT id, max(v) AS v FROM s GROUP BY id) q ON t.id = q.id WHEN MATCHED THEN UPDATE SET v = q.v "
     "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
+    "a query of one table": "MERGE INTO t USING (SELECT id + 0 AS i, upper(part) AS p, v AS w FROM s WHERE v > 1 OR v IS NULL) q ON t.id = q.i "
+    "WHEN MATCHED AND q.w = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET part = q.p WHEN NOT MATCHED THEN INSERT (id, part) VALUES (q.i, q.p)",
+    "a query of one table, by source": "MERGE INTO t USING (SELECT id AS i, v FROM s WHERE part = 'b') q ON t.id = q.i WHEN MATCHED THEN UPDATE SET v = q.v "
+    "WHEN NOT MATCHED BY SOURCE AND t.v > 10 THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (q.i)",
     "a query with a list": "MERGE INTO t USING (SELECT id, v FROM s WHERE 7 NOT IN (SELECT v FROM s WHERE v > 0) OR id IN (SELECT id FROM t)) q "
     "ON t.id = q.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
     "values": "MERGE INTO t USING (VALUES (2, 'x'), (77, NULL)) AS q (id, p) ON q.id = t.id WHEN MATCHED THEN UPDATE SET part = q.p "

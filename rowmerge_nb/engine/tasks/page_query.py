@@ -1,0 +1,75 @@
+"""A query of one table, computed on its pages within tasks: which rows it keeps, and the values of its columns."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import gathered
+from rowmerge_nb.engine.tasks.scan import ScanPass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageProgram
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["QueryRows", "QueryScan"]
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """Computes the rows of a query.
+
+    Args:
+        program: which rows of the table are kept.
+        schema: the columns of the query.
+        values: their values.
+    """
+
+    program: PageProgram
+    schema: pa.Schema
+    values: tuple[AssignedColumn, ...]
+
+    def of(self, pages: Iterable[Page]) -> Iterator[Page]:
+        """Yield the rows of the query.
+
+        Args:
+            pages: the rows of the table.
+
+        Raises:
+            ExecutionError: the condition or a value cannot be computed; with Trino's code and the position in the statement.
+        """
+        with closing(self.program.evaluator(None)) as evaluator:
+            for page in gathered(evaluator.filtered(pages)):
+                yield pa.RecordBatch.from_arrays(evaluator.values_of(self.values, page), schema=self.schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryScan(ScanPass):
+    """Reads the rows of a query as if they were those of a table; they have no position.
+
+    Args:
+        table_scan: reads the table.
+        query: computes the rows.
+    """
+
+    table_scan: ScanPass
+    query: QueryRows
+
+    @classmethod
+    def over(cls, table_scan: ScanPass, query: QueryRows) -> QueryScan:
+        """Return what reads a query over the splits of its table."""
+        own = {field.name: getattr(table_scan, field.name) for field in fields(ScanPass)}
+        return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
+
+    def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the query over the splits with these numbers.
+
+        Raises:
+            ExecutionError: the connector cannot read them, or the query cannot be computed.
+        """
+        yield from self.query.of(self.table_scan.read(numbers))
