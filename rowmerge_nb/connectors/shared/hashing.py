@@ -31,6 +31,8 @@ def hash_columns(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint64]:
     (True, False)
     >>> bool(hash_columns([pa.array(["ab", "a"])])[0] == hash_columns([pa.array(["ab"])])[0])
     True
+    >>> bool((hash_columns([pa.array(["ab", None] * 2048)])[:2] == hash_columns([pa.array(["ab", None])])).all())
+    True
     """
     combined = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
@@ -60,7 +62,8 @@ def _hash_texts(column: pa.Array) -> npt.NDArray[np.uint64]:
     if len(column) < 2 * _SAMPLE or pc.count_distinct(first).as_py() > _SAMPLE // 4:
         return _hash_bytes(column)
     encoded = column.dictionary_encode(null_encoding="encode")
-    return _hash_bytes(encoded.dictionary)[encoded.indices.to_numpy()]
+    hashes: npt.NDArray[np.uint64] = _hash_bytes(encoded.dictionary)[encoded.indices.to_numpy()]
+    return hashes
 
 
 def _hash_bytes(column: pa.Array) -> npt.NDArray[np.uint64]:

@@ -502,7 +502,9 @@ def _inserted_pages(node: TableWriter, pages: PageRows, *, few: bool, context: L
     elif few:
         rows = rows.coalesce(1)
     writer = InsertPass(computed_rows.query.schema, required, make_sink, context.keeping, make_sink.handle)
-    if exchange is None or exchange.insert_layout is None or tasks == 1:
+    # Pages in cells arrive in several tasks.
+    one_task = few or (scan is not None and tasks == 1)
+    if exchange is None or exchange.insert_layout is None or one_task:
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
     sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
     sent = tables.in_tasks(rows, sender, SENT, tells=True).repartitionById(context.writers, F.col(SENT.names[0]))
