@@ -82,7 +82,8 @@ def in_both_forms(spark: Any, create: str, insert: str, *, small_rows: int = 0) 
     for off in BOTH:
         engine = new_engine(spark, off, small_rows=small_rows)
         engine.run(create)
-        engine.run("INSERT INTO t SELECT * FROM (VALUES (50, 'p', 0.5e0)) WHERE (SELECT count(*) FROM t) = 0")
+        if " FROM t" in insert:
+            engine.run("INSERT INTO t VALUES (50, 'p', 0.5e0), (NULL, 'q', 1e0)")
         found.append(outcome(engine, insert))
         engine.close()
     return found
@@ -102,7 +103,7 @@ def test_null_for_a_not_null_column_is_refused_in_both_forms(spark: Any, small_r
     pages, by_spark = in_both_forms(spark, create, "INSERT INTO t SELECT id, part, x FROM s", small_rows=small_rows)
     assert pages == by_spark
     assert pages["report"][0] == "CONSTRAINT_VIOLATION"
-    assert len(pages["rows"]) == 1
+    assert not pages["rows"]
 
 
 def test_char_is_padded_and_omitted_columns_get_their_defaults_in_both_forms(spark: Any) -> None:
@@ -230,18 +231,18 @@ def test_a_frame_of_spark_is_sparks_to_read_and_stored_all_the_same(spark: Any) 
 
 
 def test_every_task_with_splits_writes(spark: Any, tmp_path: Path) -> None:
-    rows = pa.table({"id": np.arange(1_100_000), "part": pa.array(np.arange(1_100_000) % 8).cast(pa.string())})
+    rows = pa.table({"id": np.arange(600_000), "part": pa.array(np.arange(600_000) % 8).cast(pa.string())})
     layouts = {"": "", "placed": " WITH (partitioning = ARRAY['part'])"}
-    writers, counts = {}, {}
+    writers = {}
     for name, layout in layouts.items():
         engine = new_engine(spark)
         engine.add_catalog("iceberg", IcebergConnector(tmp_path / f"ice{name}"))
         result = engine.run(f"CREATE TABLE iceberg.default.t{layout} AS SELECT * FROM rows", namespace={"rows": rows})
         writers[name] = sum(writer.pages > 0 for writer in result.trace.writers)
-        counts[name] = engine.run("SELECT count(*), count(DISTINCT id) FROM iceberg.default.t").table.to_pylist()
+        ids = engine.table("iceberg.default.t").column("id").to_numpy()
+        assert np.array_equal(np.sort(ids), np.arange(600_000))
         engine.close()
     assert writers == {"": 2, "placed": 2}
-    assert {tuple(row.values()) for [row] in counts.values()} == {(1_100_000, 1_100_000)}
 
 
 @pytest.mark.parametrize("small_rows", [0, 10_000])
