@@ -230,7 +230,7 @@ def test_a_frame_of_spark_is_sparks_to_read_and_stored_all_the_same(spark: Any) 
     engine.close()
 
 
-def test_every_task_with_splits_writes(spark: Any, tmp_path: Path) -> None:
+def test_every_task_with_splits_writes_and_a_failing_one_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     rows = pa.table({"id": np.arange(600_000), "part": pa.array(np.arange(600_000) % 8).cast(pa.string())})
     layouts = {"": "", "placed": " WITH (partitioning = ARRAY['part'])"}
     writers = {}
@@ -239,6 +239,11 @@ def test_every_task_with_splits_writes(spark: Any, tmp_path: Path) -> None:
         engine.add_catalog("iceberg", IcebergConnector(tmp_path / f"ice{name}"))
         result = engine.run(f"CREATE TABLE iceberg.default.t{layout} AS SELECT * FROM rows", namespace={"rows": rows})
         writers[name] = sum(writer.pages > 0 for writer in result.trace.writers)
+        files = sorted((tmp_path / f"ice{name}").rglob("*.parquet"))
+        with pytest.raises(RowMergeError) as raised:
+            engine.run("INSERT INTO iceberg.default.t SELECT id / (id - 555555), part FROM rows", namespace={"rows": rows})
+        assert (raised.value.code, raised.value.line, raised.value.column) == ("DIVISION_BY_ZERO", 1, 38)
+        assert sorted((tmp_path / f"ice{name}").rglob("*.parquet")) == files
         ids = engine.table("iceberg.default.t").column("id").to_numpy()
         assert np.array_equal(np.sort(ids), np.arange(600_000))
         engine.close()
