@@ -199,7 +199,7 @@ def test_tasks_read_the_tables_of_a_store_and_write_to_it(
             assert line_of(engine, statement) == ("" if off else ON_PAGES)
             counts.append(engine.run(statement).count)
         assert counts == [4, 2, 2, 4]
-        contents.append(sorted(map(repr, engine.run(f"SELECT * FROM {second}").table.to_pylist())))
+        contents.append(sorted(map(repr, engine.table(second).to_pylist())))
         for table in (first, second):
             engine.run(f"DROP TABLE {table}")
         engine.close()
