@@ -39,6 +39,7 @@ QUERIES = {
     "a limit": "SELECT id, part, x FROM s ORDER BY id LIMIT 2",
     "no column": "SELECT 1, 'c', 2e0 FROM s",
     "no row": "SELECT id, part, x FROM s WHERE id > 100",
+    "an empty table": "SELECT id, part, x FROM empty WHERE id > 1",
     "NULL": "SELECT id, NULL, NULL FROM s",
     "a division by zero": "SELECT id / (id - 4), part, x FROM s",
     "a failing condition": "SELECT id, part, x FROM s WHERE 1 / (id - 4) > 0",
@@ -61,6 +62,7 @@ def new_engine(spark: Any, off: frozenset[str] = frozenset(), **settings: Any) -
     engine = Engine(spark=spark, dialect="extended", rule_settings=RuleSettings(**settings))
     engine.options = engine.options.changed(rules_off=off)
     engine.register("s", ROWS)
+    engine.register("empty", ROWS.slice(0, 0))
     return engine
 
 
