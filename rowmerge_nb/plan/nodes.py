@@ -19,6 +19,7 @@ from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, 
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
+    from rowmerge_nb.plan.page_query import PagedQuery
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
@@ -508,7 +509,7 @@ class Exchange(PlanNode):
 
 @dataclass(frozen=True)
 class PhysicalForm:
-    """What executes the nodes from the scan of the target to the processor.
+    """What executes the nodes from the scan of the target to the processor, or a query.
 
     Args:
         by_spark: why Spark's operators have to; ``""`` where tasks do it all on pages.
@@ -594,8 +595,12 @@ class Output(PlanNode):
 
     Args:
         names: what the columns of a query's result are called; of other statements they are called as the symbols.
+        form: what executes a query; None for other statements, and if the rule that decides it is off: then Spark does.
+        pages: the query as DuckDB computes it over the pages of its table; None if Spark executes it.
     """
 
     meaning: ClassVar[str] = "The answer: how many rows were changed."
     source: PlanNode
     names: tuple[str, ...] = ()
+    form: PhysicalForm | None = None
+    pages: PagedQuery | None = field(default=None, compare=False, repr=False)

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
-__all__ = ["describe", "descriptor_of", "record_of", "source_query"]
+__all__ = ["describe", "descriptor_of", "executed_by", "record_of", "source_query"]
 
 
 def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
@@ -343,7 +343,16 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
         return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
-    return ()
+    return executed_by(node) if isinstance(node, Output) else ()
+
+
+def executed_by(node: Output) -> tuple[str, ...]:
+    """Return the sentence that names what executes a query, and why it is not DuckDB; nothing if that was not decided."""
+    if node.form is None:
+        return ()
+    if node.form.by_spark:
+        return (f"Here Spark executes the query: {node.form.by_spark}",)
+    return ("Here DuckDB executes the query, on the pages that this process reads",)
 
 
 def _form(node: MergeWriter) -> tuple[str, ...]:

@@ -220,6 +220,15 @@ class Scans:
             return None
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
+    def driver_scan(self, node: TableScan) -> ScanPass:
+        """Return what reads a table where it is called, in the types of pages; Spark is not asked for it.
+
+        Args:
+            node: the table and its columns; the table is not one of Spark's own.
+        """
+        channels = [pa.field(symbol.name, symbol.type.arrow) for symbol in node.outputs]
+        return replace(self._scan_pass(node), schema=pa.schema([*channels, (POSITION, pa.int64())]))
+
     def whole_table(self, binding: TableBinding) -> ScanPass:
         """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
         columns = self.own_columns(binding, binding.readable)

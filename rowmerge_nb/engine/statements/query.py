@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
@@ -15,8 +16,9 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.carried import view_texts
+from rowmerge_nb.plan.nodes import PhysicalForm
 from rowmerge_nb.plan.planner import plan_query
-from rowmerge_nb.plan.rules import is_small, read_views
+from rowmerge_nb.plan.rules import apply_rules, is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 
 if TYPE_CHECKING:
@@ -36,15 +38,28 @@ class QueryRun(StatementRun):
         """Run the query."""
         fields = self.analysis.fields
         with self.timed("run"):
-            self.plan = plan_query(self.analysis)
+            self.plan = apply_rules(plan_query(self.analysis), self.settings)
             if self.options.dry_run:
                 return
-            table = plan_rows(self, self.plan)
+            table = self._answer(self.plan)
+            if table is None:
+                table = plan_rows(self, self.plan)
             columns = [
                 shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
                 for column, f in zip(table.columns, fields, strict=True)
             ]
             self.rows = pa.Table.from_arrays(columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)])
+
+    def _answer(self, plan: Output) -> pa.Table | None:
+        """Return what DuckDB makes of the table's pages; None if Spark executes the query, as the plan says then."""
+        if plan.pages is None:
+            return None
+        self.begin_step("run")
+        try:
+            return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
+        except PagesRefusedError as refusal:
+            self.plan = replace(plan, form=PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), pages=None)
+            return None
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
