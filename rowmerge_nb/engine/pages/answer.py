@@ -11,7 +11,7 @@ from rowmerge_nb.engine.pages.stream import PageStream
 from rowmerge_nb.engine.spark.interrupts import run_cancellable
 from rowmerge_nb.engine.spark.java.options import usual_cores
 from rowmerge_nb.engine.spark.memory import all_memory
-from rowmerge_nb.engine.tasks.page_program import require_duckdb
+from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
 from rowmerge_nb.errors import StatementInterrupted
 from rowmerge_nb.plan.page_query import PAGES
 from rowmerge_nb.private import PrivateDirectory
@@ -80,12 +80,8 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
     if pages.failure is not None:
         raise pages.failure
     if failure is not None:
-        raise PagesRefusedError(_reason(str(failure))) from failure
+        raise PagesRefusedError(translated(str(failure)).message) from failure
     return table
-
-
-def _reason(message: str) -> str:
-    return message.partition("\n")[0].replace("[[DOUBT]] ", "")
 
 
 @contextmanager

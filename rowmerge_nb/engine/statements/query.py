@@ -20,6 +20,7 @@ from rowmerge_nb.plan.nodes import PhysicalForm
 from rowmerge_nb.plan.planner import plan_query
 from rowmerge_nb.plan.rules import apply_rules, is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
+from rowmerge_nb.sql.tree.depth import room
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
@@ -38,7 +39,8 @@ class QueryRun(StatementRun):
         """Run the query."""
         fields = self.analysis.fields
         with self.timed("run"):
-            self.plan = apply_rules(plan_query(self.analysis), self.settings)
+            with room():
+                self.plan = apply_rules(plan_query(self.analysis), self.settings)
             if self.options.dry_run:
                 return
             table = self._answer(self.plan)
