@@ -53,7 +53,7 @@ def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.
     """
     # What needs few pages reads few, in their order: one thread, which is one page ahead.
     ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
-    with _connected(threads) as connection, PageStream(scan, ahead) as pages:
+    with _connected(threads) as connection, PageStream(scan, ahead, gathers=not query.ends_early) as pages:
 
         def cancel() -> None:
             pages.stopped.set()

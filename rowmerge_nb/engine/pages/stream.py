@@ -13,7 +13,7 @@ from rowmerge_nb.engine.tasks.arrow import gathered
 from rowmerge_nb.engine.tasks.scan import POSITION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
     from typing import Self
 
@@ -33,17 +33,19 @@ class PageStream:
     Args:
         scan: reads the table.
         ahead: this many pages are read before they are asked for.
+        gathers: small pages are put together, which costs less in all; else the first page is there as soon as it is read.
 
     Attributes:
         failure: what the connector raised; None if nothing was raised.
         stopped: is set to end the reading.
     """
 
-    def __init__(self, scan: ScanPass, ahead: int) -> None:
+    def __init__(self, scan: ScanPass, ahead: int, *, gathers: bool) -> None:
         self.failure: BaseException | None = None
         self.stopped = threading.Event()
         self.schema = pa.schema([field for field in scan.schema if field.name != POSITION])
         self._scan = scan
+        self._gathers = gathers
         self._pages: queue.Queue[pa.RecordBatch | None] = queue.Queue(ahead)
         self._thread = threading.Thread(target=self._fill, name="rowmerge_nb-pages", daemon=True)
 
@@ -80,12 +82,19 @@ class PageStream:
     def _fill(self) -> None:
         try:
             with closing(self._scan.read(range(len(self._scan.splits)))) as pages:
-                for page in gathered(page.drop_columns([POSITION]) for page in pages):
+                rows = self._rows(pages)
+                for page in gathered(rows) if self._gathers else rows:
                     if not self._put(page):
                         return
         except BaseException as failure:  # noqa: BLE001 - it is raised by who has asked for the answer
             self.failure = failure
         self._put(None)
+
+    def _rows(self, pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for page in pages:
+            if self.stopped.is_set():
+                return
+            yield page.drop_columns([POSITION])
 
     def _put(self, page: pa.RecordBatch | None) -> bool:
         while not self.stopped.is_set():

@@ -515,7 +515,7 @@ class StatementRunner:
         return max(room_for_source(), self.sizes.packed_bytes) if told is None else told
 
     def _settings(self, analysis: Analysis, options: Options) -> RuleSettings:
-        remote = isinstance(analysis, QueryAnalysis) and self.session.has_remote_executors
+        remote = self.sizes.remote_executors or (isinstance(analysis, QueryAnalysis) and self.session.has_remote_executors)
         return replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes(), remote_executors=remote)
 
     def _explain(
