@@ -138,6 +138,7 @@ class Source(PlanNode):
         deterministic: running it twice gives the same rows.
         tree: the query as a tree, for EXPLAIN; None where it is not kept.
         size: tells how many rows it has.
+        by_spark: Spark executes it; a query can also be answered by DuckDB.
     """
 
     meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
@@ -148,6 +149,7 @@ class Source(PlanNode):
     deterministic: bool = True
     tree: Query | None = field(default=None, compare=False, repr=False)
     size: Size = field(default=unknown, compare=False)
+    by_spark: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -116,6 +116,8 @@ def _branch(branch: CaseBranch) -> BranchRecord:
 def _meaning(plan: PlanNode) -> str:
     if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
+    if isinstance(plan, Source) and not plan.by_spark:
+        return _ANSWERED_MEANING
     return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
@@ -442,6 +444,7 @@ _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
+_ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
 _DUPLICATE_PREDICATES = {
     RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",

@@ -375,7 +375,8 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
             return replace(
                 plan, form=PhysicalForm("its executors may run on other machines, and read more at a time than this one")
             )
-        return replace(plan, form=PhysicalForm(), pages=page_query(plan.source))
+        pages = page_query(plan.source)
+        return replace(plan, form=PhysicalForm(), pages=pages, source=replace(plan.source, by_spark=False))
     except UnprintableError as error:
         return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
 

@@ -12,7 +12,7 @@ from rowmerge_nb.engine.spark.interrupts import run_cancellable
 from rowmerge_nb.engine.spark.java.options import usual_cores
 from rowmerge_nb.engine.spark.memory import all_memory
 from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
-from rowmerge_nb.errors import StatementInterrupted
+from rowmerge_nb.errors import SetupError, StatementInterrupted
 from rowmerge_nb.plan.page_query import PAGES
 from rowmerge_nb.private import PrivateDirectory
 
@@ -86,8 +86,15 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
 
 @contextmanager
 def _connected(threads: int) -> Iterator[Any]:
-    """Yield a DuckDB of its own, which has no files but those that it puts its own rows into, and reaches nothing."""
-    duckdb, private = require_duckdb(), PrivateDirectory()
+    """Yield a DuckDB of its own, which has no files but those that it puts its own rows into, and reaches nothing.
+
+    Raises:
+        PagesRefusedError: DuckDB is not installed, or there is no room for its files.
+    """
+    try:
+        duckdb, private = require_duckdb(), PrivateDirectory()
+    except SetupError as error:
+        raise PagesRefusedError(error.message) from error
     try:
         connection = duckdb.connect(
             config={

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from rowmerge_nb.engine.tasks.arrow import gathered
 from rowmerge_nb.engine.tasks.scan import POSITION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from types import TracebackType
     from typing import Self
 
@@ -81,7 +81,8 @@ class PageStream:
 
     def _fill(self) -> None:
         try:
-            with closing(self._scan.read(range(len(self._scan.splits)))) as pages:
+            read = cast("Generator[pa.RecordBatch, None, None]", self._scan.read(range(len(self._scan.splits))))
+            with closing(read) as pages:
                 rows = self._rows(pages)
                 for page in gathered(rows) if self._gathers else rows:
                     if not self._put(page):

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.carried import view_texts
-from rowmerge_nb.plan.nodes import PhysicalForm
+from rowmerge_nb.plan.nodes import PhysicalForm, Source
 from rowmerge_nb.plan.planner import plan_query
 from rowmerge_nb.plan.rules import apply_rules, is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
@@ -56,11 +56,13 @@ class QueryRun(StatementRun):
         """Return what DuckDB makes of the table's pages; None if Spark executes the query, as the plan says then."""
         if plan.pages is None:
             return None
+        assert isinstance(plan.source, Source)
         self.begin_step("run")
         try:
             return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
         except PagesRefusedError as refusal:
-            self.plan = replace(plan, form=PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), pages=None)
+            form, source = PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), replace(plan.source, by_spark=True)
+            self.plan = replace(plan, form=form, pages=None, source=source)
             return None
 
 
