@@ -29,6 +29,7 @@ NAVIGATION = {
         "docs/stores",
         "docs/security",
         "docs/clusters",
+        "docs/queries",
         "docs/speed",
         "docs/own-connector",
         "docs/debugging",

@@ -48,7 +48,7 @@ class Engine:
     """Runs statements on Spark against connectors.
 
     Args:
-        spark: a session of yours, of a cluster or of Spark Connect too; None starts a local one with the first statement. Yours gets its
+        spark: a session of yours, of a cluster or of Spark Connect too; None starts a local one with the first statement that needs it. Yours gets its
             settings back after every statement and is never stopped; its executors are sent what they lack.
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.

@@ -21,7 +21,7 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.plan.query.steps import SINGLE, SOURCE, Spread, query_steps, single
-from rowmerge_nb.plan.records import descriptor_of, record_of, source_query
+from rowmerge_nb.plan.records import descriptor_of, executed_by, record_of, source_query
 from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.sql.typed.expressions import Column
@@ -103,6 +103,7 @@ class _Steps:
         below = single(below, exchanges=self.exchanges)
         layout = tuple((column.symbol, str(column.type)) for column in columns)
         details = tuple(f"{name} := {symbol}" for name, (symbol, _) in zip(node.names, layout, strict=True) if name != symbol)
+        details += executed_by(node)
         said = (("columnNames", f"[{', '.join(node.names)}]"),)
         return below.under(Step("Output", said, layout, details, (below.step,)))
 

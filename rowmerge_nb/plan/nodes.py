@@ -19,6 +19,7 @@ from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, 
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
+    from rowmerge_nb.plan.page_query import PagedQuery
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
@@ -155,6 +156,7 @@ class Source(PlanNode):
         tree: the query as a tree, for EXPLAIN; None where it is not kept.
         size: tells how many rows it has.
         pages: the rows as tasks compute them on pages; None if Spark computes them.
+        by_spark: Spark executes it; a query can also be answered by DuckDB.
     """
 
     meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
@@ -166,6 +168,7 @@ class Source(PlanNode):
     tree: Query | None = field(default=None, compare=False, repr=False)
     size: Size = field(default=unknown, compare=False)
     pages: PageRows | None = field(default=None, compare=False, repr=False)
+    by_spark: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -527,7 +530,7 @@ class Exchange(PlanNode):
 
 @dataclass(frozen=True)
 class PhysicalForm:
-    """What executes the nodes below a writer: from the scan of the target to the processor, or the query of an INSERT.
+    """What executes a query, or the nodes below a writer: from the scan of the target to the processor, or the query of an INSERT.
 
     Args:
         by_spark: why Spark's operators have to; ``""`` where tasks do it all on pages.
@@ -615,8 +618,12 @@ class Output(PlanNode):
 
     Args:
         names: what the columns of a query's result are called; of other statements they are called as the symbols.
+        form: what executes a query; None for other statements, and if the rule that decides it is off: then Spark does.
+        pages: the query as DuckDB computes it over the pages of its table; None if Spark executes it.
     """
 
     meaning: ClassVar[str] = "The answer: how many rows were changed."
     source: PlanNode
     names: tuple[str, ...] = ()
+    form: PhysicalForm | None = None
+    pages: PagedQuery | None = field(default=None, compare=False, repr=False)

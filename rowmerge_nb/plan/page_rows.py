@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = ["page_query", "page_rows", "reads_table"]
+__all__ = ["page_rows", "page_source", "reads_table"]
 
 
 def reads_table(source: Source) -> bool:
@@ -42,10 +42,10 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
         raise UnprintableError(msg)
     for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
         _check_printable(without_refusal(check.value)[0], condition=False)
-    return page_query(source)
+    return page_source(source)
 
 
-def page_query(source: Source) -> PageRows:
+def page_source(source: Source) -> PageRows:
     """Return what tasks compute to have the rows of a query.
 
     Args:

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
-__all__ = ["describe", "descriptor_of", "record_of", "source_query"]
+__all__ = ["describe", "descriptor_of", "executed_by", "record_of", "source_query"]
 
 
 def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
@@ -118,6 +118,8 @@ def _meaning(plan: PlanNode) -> str:
         return _FULL_MEANING
     if isinstance(plan, Source) and plan.pages is not None:
         return _PAGES_MEANING
+    if isinstance(plan, Source) and not plan.by_spark:
+        return _ANSWERED_MEANING
     return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
@@ -347,7 +349,16 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
     if isinstance(node, TableWriter):
         return _form(node)
-    return ()
+    return executed_by(node) if isinstance(node, Output) else ()
+
+
+def executed_by(node: Output) -> tuple[str, ...]:
+    """Return the sentence that names what executes a query, and why it is not DuckDB; nothing if that was not decided."""
+    if node.form is None:
+        return ()
+    if node.form.by_spark:
+        return (f"Here Spark executes the query: {node.form.by_spark}",)
+    return ("Here DuckDB executes the query, on the pages that this process reads",)
 
 
 def _form(node: MergeWriter | TableWriter) -> tuple[str, ...]:
@@ -440,6 +451,7 @@ _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
 _PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
+_ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
 _DUPLICATE_PREDICATES = {
     RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",

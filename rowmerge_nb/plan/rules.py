@@ -28,7 +28,8 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.page_rows import page_query, page_rows, reads_table
+from rowmerge_nb.plan.page_query import page_query
+from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.printer import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
@@ -56,6 +57,7 @@ class RuleSettings:
             for an eighth of the machine's memory, shared by the tasks that run at the same time. Above it both sides are sent by their keys.
         packed_bytes: a source of at most so many bytes is sent to these tasks, where one task must read it; none larger than ``source_bytes``.
         one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
+        remote_executors: Spark's executors may run on other machines; the engine sets this.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a size that is none.
@@ -72,6 +74,7 @@ class RuleSettings:
     source_bytes: int | None = None
     packed_bytes: int = 1 << 27
     one_task_bytes: int = 1 << 27
+    remote_executors: bool = False
 
     def __post_init__(self) -> None:
         """See that sizes are sizes."""
@@ -396,12 +399,27 @@ def source_on_pages(plan: Output, _: RuleSettings) -> Output:
     if not isinstance(source, Source) or not reads_table(source):
         return plan
     try:
-        pages = page_query(source)
+        pages = page_source(source)
     except UnprintableError:
         return plan
     if not pages.scan.table.is_read_by_tasks():
         return plan
     return rewritten(plan, lambda node: replace(node, pages=pages) if node is source else node)
+
+
+def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
+    """Answer a query of one table by DuckDB, from the pages that this process reads, if DuckDB has all that the query needs."""
+    if not isinstance(plan.source, Source):
+        return plan
+    try:
+        if settings.remote_executors:
+            return replace(
+                plan, form=PhysicalForm("its executors may run on other machines, and read more at a time than this one")
+            )
+        pages = page_query(plan.source)
+        return replace(plan, form=PhysicalForm(), pages=pages, source=replace(plan.source, by_spark=False))
+    except UnprintableError as error:
+        return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
 
 
 Node = TypeVar("Node", bound=PlanNode)
@@ -419,6 +437,7 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "insert_few_rows_at_once": insert_few_rows_at_once,
     "insert_on_pages": insert_on_pages,
     "source_on_pages": source_on_pages,
+    "query_on_pages": query_on_pages,
 }
 """All rules by name, in the order in which they are applied."""
 

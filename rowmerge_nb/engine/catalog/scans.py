@@ -236,6 +236,15 @@ class Scans:
             return None, relation_of(self._spark(), [cell_of(page) for page in pages])
         return self._in_page_types(task, types), None
 
+    def driver_scan(self, node: TableScan) -> ScanPass:
+        """Return what reads a table where it is called, in the types of pages; Spark is not asked for it.
+
+        Args:
+            node: the table and its columns; the table is not one of Spark's own.
+        """
+        task = self._scan_pass(node)
+        return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
+
     def exchange_folder(self) -> str | None:
         """Return a folder for files that one stage writes and the next one reads, removed at the end of the statement.
 

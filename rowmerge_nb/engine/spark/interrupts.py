@@ -212,13 +212,19 @@ def interruptible(step: str) -> Iterator[None]:
         raise StatementInterrupted(msg, step=step) from interrupt
 
 
-def run_cancellable(work: Callable[[], T], cancel: Callable[[], object], cancelled: threading.Event) -> T:
+def run_cancellable(
+    work: Callable[[], T],
+    cancel: Callable[[], object],
+    cancelled: threading.Event,
+    ended_work: str = "its Spark work is cancelled",
+) -> T:
     """Do work in a thread of its own, so that an interrupt reaches the waiting caller at once; an interrupt cancels it.
 
     Args:
         work: what is to be done.
         cancel: asks for its end, from this thread; it is asked again and again, since work that is about to start cannot be cancelled yet.
         cancelled: when it is set, the work is cancelled, and ends as it does then.
+        ended_work: what becomes of the work, for the message of an interrupt.
 
     Raises:
         StatementInterrupted: an interrupt came; the work has ended by then, or was not begun.
@@ -262,7 +268,7 @@ def run_cancellable(work: Callable[[], T], cancel: Callable[[], object], cancell
             while not given_up and not ended.is_set():
                 cancel()
                 ended.wait(0.1)
-        msg = "The statement was interrupted; its Spark work is cancelled"
+        msg = f"The statement was interrupted; {ended_work}"
         raise StatementInterrupted(msg, step="run") from interrupt
     if failures:
         raise failures[0]

@@ -171,6 +171,15 @@ class LazySession:
             return self.spark
         return future.result()
 
+    @property
+    def has_remote_executors(self) -> bool:
+        """Whether tasks may run on other machines; those of a session of our own run on this one."""
+        if self._given is None:
+            return False
+        from rowmerge_nb.engine.spark.executors import executors_of
+
+        return executors_of(self._given).elsewhere
+
     def adopted(self) -> AbstractContextManager[Any]:
         """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
         if self._given is None:

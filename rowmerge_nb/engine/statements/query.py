@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.pages.answer import PagesRefusedError, answer
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
@@ -15,9 +16,11 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.carried import view_texts
+from rowmerge_nb.plan.nodes import PhysicalForm, Source
 from rowmerge_nb.plan.planner import plan_query
-from rowmerge_nb.plan.rules import is_small, read_views
+from rowmerge_nb.plan.rules import apply_rules, is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
+from rowmerge_nb.sql.tree.depth import room
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
@@ -36,15 +39,31 @@ class QueryRun(StatementRun):
         """Run the query."""
         fields = self.analysis.fields
         with self.timed("run"):
-            self.plan = plan_query(self.analysis)
+            with room():
+                self.plan = apply_rules(plan_query(self.analysis), self.settings)
             if self.options.dry_run:
                 return
-            table = plan_rows(self, self.plan)
+            table = self._answer(self.plan)
+            if table is None:
+                table = plan_rows(self, self.plan)
             columns = [
                 shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
                 for column, f in zip(table.columns, fields, strict=True)
             ]
             self.rows = pa.Table.from_arrays(columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)])
+
+    def _answer(self, plan: Output) -> pa.Table | None:
+        """Return what DuckDB makes of the table's pages; None if Spark executes the query, as the plan says then."""
+        if plan.pages is None:
+            return None
+        assert isinstance(plan.source, Source)
+        self.begin_step("run")
+        try:
+            return answer(plan.pages, self.transaction.scans.driver_scan(plan.pages.scan), self.transaction.cancelled)
+        except PagesRefusedError as refusal:
+            form, source = PhysicalForm(f"DuckDB has left it to Spark: {refusal}"), replace(plan.source, by_spark=True)
+            self.plan = replace(plan, form=form, pages=None, source=source)
+            return None
 
 
 def plan_rows(run: StatementRun, plan: Output) -> pa.Table:

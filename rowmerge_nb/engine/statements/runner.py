@@ -61,7 +61,10 @@ from rowmerge_nb.sql.tree.statements import (
     Explain,
     Merge,
     Prepare,
+    Query,
     Rollback,
+    Show,
+    ShowStats,
     Span,
     StartTransaction,
     Statement,
@@ -105,6 +108,10 @@ _CONTROLS: Final[Mapping[type[Statement], str]] = {
 
 _OF_THE_ENGINE: Final = (*_CONTROLS, Prepare, Deallocate, Use)
 """What changes the engine and no table."""
+
+
+_LOOKING: Final = (Query, Show, ShowStats)
+"""What is mostly answered without Spark, which is started only if it is needed."""
 
 
 def _as_it_is(result: Result) -> Result:
@@ -350,7 +357,11 @@ class StatementRunner:
                     statement = replace(statement, prepared=self._read_prepared(statement.name, options))
                 if isinstance(statement, Use):
                     return self._use(statement, options)
-                if not options.dry_run and not isinstance(statement, Explain):
+                if options.dry_run or isinstance(statement, Explain):
+                    pass
+                elif isinstance(statement, _LOOKING):
+                    self.session.check_open()
+                else:
                     # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                     self.session.start()
                 return self._run_statement(statement, options)
@@ -503,6 +514,10 @@ class StatementRunner:
         told = self.sizes.source_bytes
         return max(room_for_source(), self.sizes.packed_bytes) if told is None else told
 
+    def _settings(self, analysis: Analysis, options: Options) -> RuleSettings:
+        remote = self.sizes.remote_executors or (isinstance(analysis, QueryAnalysis) and self.session.has_remote_executors)
+        return replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes(), remote_executors=remote)
+
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
@@ -532,7 +547,7 @@ class StatementRunner:
             spark=lambda: self.session.current,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
             rows_in=partial(self.catalogs.rows, name, self.defaults),
-            settings=replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes()),
+            settings=self._settings(analysis, options),
             views=self.catalogs.views,
             read_constraints=partial(_constraints, analysis.text, tables),
             note_failure=self.session.note_failure,

@@ -1,6 +1,6 @@
 """The nodes that EXPLAIN shows of a query, under the names that Trino prints.
 
-Spark plans a query by itself; nothing here is executed.
+DuckDB executes them over the pages of one table (`rowmerge_nb.plan.page_query`). Other queries Spark plans by itself.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if node.ties:
             text = self._with_ties(result.spark, columns, keys, node)
         reads = sum((e.reads(key.value) for key in keys), result.reads)
-        tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
+        tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0, node.ties)
         size, cut = tail_size(result.size, node), (result.deterministic and _cut(node)) or result.cut
         deterministic = result.deterministic and not _cut(node)
         return replace(result, spark=text, deterministic=deterministic, reads=reads, tree=tree, size=size, cut=cut)
@@ -417,6 +417,7 @@ class QueryAnalyzer(RelationAnalyzer):
             order_by=above.order_by,
             limit=query.limit,
             offset=query.offset or 0,
+            ties=query.ties,
         )
 
     def _written(self, value: e.Typed, node: s.Node) -> e.Typed:

@@ -124,6 +124,7 @@ class Selected:
         order_by: what is sorted by, over columns of FROM or of the SELECT list.
         limit: at most so many rows; None for all.
         offset: so many rows are left out before.
+        ties: rows that are equal to the last one by the keys come out as well (FETCH FIRST WITH TIES).
     """
 
     source: Query | None
@@ -136,6 +137,7 @@ class Selected:
     order_by: tuple[Sort, ...] = ()
     limit: int | None = None
     offset: int = 0
+    ties: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ class Ordered:
     order_by: tuple[Sort, ...]
     limit: int | None
     offset: int
+    ties: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,119 @@
+"""The answer of a query: DuckDB computes it over a stream of pages, within bounds of memory, and reaches nothing but this stream."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.pages.stream import PageStream
+from rowmerge_nb.engine.spark.interrupts import run_cancellable
+from rowmerge_nb.engine.spark.java.options import usual_cores
+from rowmerge_nb.engine.spark.memory import all_memory
+from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
+from rowmerge_nb.errors import SetupError, StatementInterrupted
+from rowmerge_nb.plan.page_query import PAGES
+from rowmerge_nb.private import PrivateDirectory
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterator
+
+    from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.plan.page_query import PagedQuery
+
+__all__ = ["PagesRefusedError", "answer"]
+
+_AHEAD: Final = 8
+"""Pages that are read while DuckDB computes: a few megabytes."""
+_SHARE: Final = 4
+"""DuckDB may have a quarter of the machine's memory; beyond it groups and orders go to files."""
+_LEAST: Final = 1 << 28
+_KEPT_OPTIMIZERS: Final = frozenset({"top_n"})
+"""The first rows of an order need no order of all. Others may drop what fails, as x + 1 = 5 becomes x = 4, or look at terms in another order."""
+
+
+class PagesRefusedError(Exception):
+    """DuckDB has no answer that is known to be right; Spark computes it, or raises the error that the statement deserves."""
+
+
+def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.Table:
+    """Return the rows of a query; an interrupt of the caller ends the computation.
+
+    Args:
+        query: the query.
+        scan: reads its table.
+        cancelled: is set to end the computation.
+
+    Raises:
+        PagesRefusedError: Spark has to compute it.
+        ExecutionError: the table cannot be read; with the connector's code.
+        StatementInterrupted: an interrupt came, or `cancelled` was set.
+    """
+    # What needs few pages reads few, in their order: one thread, which is one page ahead.
+    ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
+    with _connected(threads) as connection, PageStream(scan, ahead, gathers=not query.ends_early) as pages:
+
+        def cancel() -> None:
+            pages.stopped.set()
+            connection.interrupt()
+
+        return run_cancellable(
+            lambda: _computed(connection, query, pages, cancelled), cancel, cancelled, "the reading of its table is ended"
+        )
+
+
+def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event) -> pa.Table:
+    duckdb = require_duckdb()
+    failure: Exception | None = None
+    try:
+        for name, values in query.lists.items():
+            connection.register(name, pa.table([values], names=["v"]))
+        connection.register(PAGES, pages.reader())
+        table = connection.sql(query.sql).to_arrow_table()
+    except (duckdb.Error, pa.ArrowException) as error:
+        failure = error
+    if cancelled.is_set():
+        msg = "The statement was cancelled"
+        raise StatementInterrupted(msg, step="run") from failure
+    if pages.failure is not None:
+        raise pages.failure
+    if failure is not None:
+        raise PagesRefusedError(translated(str(failure)).message) from failure
+    return table
+
+
+@contextmanager
+def _connected(threads: int) -> Iterator[Any]:
+    """Yield a DuckDB of its own, which has no files but those that it puts its own rows into, and reaches nothing.
+
+    Raises:
+        PagesRefusedError: DuckDB is not installed, or there is no room for its files.
+    """
+    try:
+        duckdb, private = require_duckdb(), PrivateDirectory()
+    except SetupError as error:
+        raise PagesRefusedError(error.message) from error
+    try:
+        connection = duckdb.connect(
+            config={
+                "threads": threads,
+                "memory_limit": f"{max((all_memory() or 0) // _SHARE, _LEAST)}B",
+                "temp_directory": str(private.path),
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "python_enable_replacements": False,
+            }
+        )
+        try:
+            names = [name for (name,) in connection.sql("SELECT name FROM duckdb_optimizers()").fetchall()]
+            connection.execute(f"SET disabled_optimizers = '{','.join(sorted(set(names) - _KEPT_OPTIMIZERS))}'")
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            yield connection
+        finally:
+            connection.close()
+    finally:
+        private.remove()

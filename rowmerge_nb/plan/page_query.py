@@ -1,0 +1,222 @@
+"""Which queries are answered from the pages of their one table by DuckDB, without Spark, and the SQL for it.
+
+The SQL is printed from the nodes that EXPLAIN shows of a query. Whatever is not known to mean the same in DuckDB is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.names import quoted
+from rowmerge_nb.plan.nodes import Source, Symbol, TableScan
+from rowmerge_nb.plan.query.nodes import (
+    Aggregation,
+    Correlated,
+    Cut,
+    Filtered,
+    GroupId,
+    JoinedRows,
+    Projected,
+    QueryNode,
+    Scan,
+    SemiJoined,
+    SetOperation,
+    SingleRow,
+    Sorted,
+    TableFunction,
+    UnnestedRows,
+    ValueRows,
+    WindowRows,
+)
+from rowmerge_nb.plan.query.rules import planned_query
+from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.typed.expressions import Sort, Typed
+
+__all__ = ["PAGES", "PagedQuery", "page_query"]
+
+PAGES: Final = "pages"
+"""The name of the table that the SQL of a query reads."""
+_SOME: Final = "$some"
+_WORDS: Final[Mapping[type[QueryNode], str]] = {
+    JoinedRows: "a join",
+    SemiJoined: "a subquery",
+    Correlated: "a correlated subquery",
+    SingleRow: "a subquery",
+    WindowRows: "a function over a window",
+    UnnestedRows: "UNNEST",
+    TableFunction: "a table function",
+    SetOperation: "a set operation",
+    GroupId: "GROUPING SETS",
+    ValueRows: "rows of VALUES",
+}
+
+
+@dataclass(frozen=True)
+class PagedQuery:
+    """A query as DuckDB computes it over the pages of a table.
+
+    Args:
+        scan: reads the columns of the table that the query needs, by the symbols that the SQL has for them.
+        sql: the query over the table ``pages``; its columns are those of the query, in their order.
+        lists: the long lists of constants that the SQL looks values up in, by the names of their tables.
+        ends_early: the first pages may be enough: no group and no order needs all rows.
+    """
+
+    scan: TableScan
+    sql: str
+    lists: Mapping[str, pa.Array] = field(default_factory=dict)
+    ends_early: bool = False
+
+
+def page_query(source: Source) -> PagedQuery:
+    """Return how pages answer a query.
+
+    Raises:
+        UnprintableError: they cannot be asked for it; the message names what stands against it.
+    """
+    table = _table_of(source)
+    if source.tree is None:
+        msg = "a query of this form"
+        raise UnprintableError(msg)
+    _check_form(source.tree)
+    root, columns = planned_query(source.tree)
+    nodes = list(_chain(root))
+    scan = nodes[-1]
+    assert isinstance(scan, Scan)
+    printer = PagePrinter([column.symbol for node in nodes for column in node.outputs])
+    texts = _Texts(printer)
+    shown = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(columns))
+    sql = f"SELECT {shown} FROM ({texts.node(root)})"
+    if printer.subqueries:
+        msg = "a subquery"
+        raise UnprintableError(msg)
+    whole = any(isinstance(node, Aggregation | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes)
+    cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
+    where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
+    return PagedQuery(_scan(source, table, scan, where), sql, dict(printer.lists), cut and not whole)
+
+
+def _table_of(source: Source) -> TableBinding:
+    views = list(source.reads.views)
+    tables = [table for table in source.tables if table.view in views]
+    if len(tables) != 1 or len(views) != 1 or tables[0].rows is not None:
+        msg = "a query that reads no table" if not tables else f"a query that reads {plural(len(views), 'table')}"
+        raise UnprintableError("rows of VALUES" if len(tables) == 1 == len(views) else msg)
+    [table] = tables
+    if table.dataframe is not None and not table.has_rows_at_hand:
+        msg = f"'{table.display}', a DataFrame of Spark"
+        raise UnprintableError(msg)
+    return table
+
+
+def _check_form(query: object) -> None:
+    """Raise an error for what the nodes of a query do not show.
+
+    Raises:
+        UnprintableError: the query has rows beyond a LIMIT, or one group without an aggregate.
+    """
+    while isinstance(query, Selected | Ordered | Coerced):
+        if isinstance(query, Selected | Ordered) and query.ties:
+            msg = "rows WITH TIES"
+            raise UnprintableError(msg)
+        if isinstance(query, Selected) and query.having is not None and query.keys is None:
+            msg = "HAVING without GROUP BY"
+            raise UnprintableError(msg)
+        query = query.source
+
+
+def _chain(node: QueryNode) -> Iterator[QueryNode]:
+    """Yield the nodes from the root of a query to its scan.
+
+    Raises:
+        UnprintableError: a node has no form here.
+    """
+    while not isinstance(node, Scan):
+        if not isinstance(node, Filtered | Projected | Aggregation | Sorted | Cut):
+            raise UnprintableError(_WORDS[type(node)])
+        yield node
+        node = node.source
+    yield node
+
+
+def _scan(source: Source, table: TableBinding, scan: Scan, where: Typed | None) -> TableScan:
+    handles = {column.name: column for column in table.readable}
+    pairs = list(zip(scan.outputs, scan.names, strict=True))
+    refused = [name for _, name in pairs if name in table.refused]
+    if refused:
+        msg = f"column '{refused[0]}', whose values have no SQL type"
+        raise UnprintableError(msg)
+    constraint = Constraint() if where is None else constraint_of(where, {column.symbol: name for column, name in pairs})
+    # Rows are counted by a column, if no other is read.
+    columns = tuple(handles[name] for _, name in pairs) or table.readable[:1]
+    symbols = tuple(Symbol(column.symbol, column.type) for column, _ in pairs) or (Symbol(_SOME, columns[0].type),)
+    return TableScan(id=source.id, outputs=symbols, table=table, columns=columns, constraint=constraint)
+
+
+class _Texts:
+    """Prints the nodes of one query, each as a SELECT over the node below it."""
+
+    def __init__(self, printer: PagePrinter) -> None:
+        self.printer = printer
+
+    def node(self, node: QueryNode) -> str:
+        symbols = [column.symbol.lower() for column in node.outputs]
+        if len(set(symbols)) < len(symbols):
+            msg = "columns whose names differ by the case of letters alone"
+            raise UnprintableError(msg)
+        for column in node.outputs:
+            check_carried(column.type)
+        if isinstance(node, Filtered):
+            return f"{self._all_of(node)} WHERE {self.printer.text(node.predicate, condition=True)}"
+        if isinstance(node, Projected):
+            for _, value in node.assignments:
+                check_carried(value.type)
+            items = (f"{self._value(value)} AS {quoted(column.symbol)}" for column, value in node.assignments)
+            return f"SELECT {', '.join(items) or f'true AS {quoted(_SOME)}'} FROM ({self.node(node.source)})"
+        if isinstance(node, Aggregation):
+            return self._aggregation(node)
+        if isinstance(node, Sorted):
+            return f"{self._all_of(node)} ORDER BY {self._order(node.order_by)}"
+        if isinstance(node, Cut):
+            order = f" ORDER BY {self._order(node.order_by)}" if node.order_by else ""
+            return f"{self._all_of(node)}{order} {'OFFSET' if node.offset else 'LIMIT'} {node.count}"
+        return f"SELECT * FROM {PAGES}"
+
+    def _all_of(self, node: Filtered | Sorted | Cut) -> str:
+        return f"SELECT * FROM ({self.node(node.source)})"
+
+    def _value(self, value: Typed) -> str:
+        return self.printer.text(value, condition=False)
+
+    def _aggregation(self, node: Aggregation) -> str:
+        for key in node.keys:
+            check_grouped(key.type)
+        keys = [quoted(key.symbol) for key in node.keys]
+        if not node.outputs:
+            msg = "a group without a column"
+            raise UnprintableError(msg)
+        calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
+        grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return f"SELECT {', '.join([*keys, *calls])} FROM ({self.node(node.source)}){grouped}"
+
+    def _order(self, keys: Sequence[Sort]) -> str:
+        return ", ".join(map(self._key, keys))
+
+    def _key(self, key: Sort) -> str:
+        check_sorted(key.value.type)
+        direction, nulls = "DESC" if key.descending else "ASC", "FIRST" if key.nulls_first else "LAST"
+        return f"{self._value(key.value)} {direction} NULLS {nulls}"

@@ -1,0 +1,129 @@
+"""Queries whose answers DuckDB and Spark must agree on, over a table of all types with awkward values, and over an empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = """
+    id bigint, b boolean, ti tinyint, i integer, k bigint, r real, x double, n decimal(12, 2), w decimal(38, 10), v varchar, f varchar(5),
+    c char(4), u uuid, y varbinary, d date, tm time(6), ts timestamp(6), t3 timestamp(3), tz timestamp(6) with time zone,
+    a array(integer), m map(varchar, integer), ro row(p integer, q varchar)
+"""
+NULLS = f"(0{', NULL' * 21})"
+ROWS = """
+    (1, true, 1, 1, 1, REAL '1.5', 1.5E0, 1.25, 1.25, 'a', 'a', 'a', UUID '00000000-0000-0000-0000-000000000001', X'00', DATE '2024-01-01',
+        TIME '01:02:03.000001', TIMESTAMP '2024-01-01 00:00:00.000001', TIMESTAMP '2024-01-01 00:00:00.001',
+        TIMESTAMP '2024-01-01 00:00:00.000001 UTC', ARRAY[1, NULL], MAP(ARRAY['a'], ARRAY[1]), ROW(1, 'x')),
+    (2, false, -128, -2147483648, -9223372036854775807, REAL 'NaN', nan(), -1.25, -1.25, 'B', 'b', U&'a\\0009',
+        UUID 'ffffffff-0000-0000-0000-000000000001', X'FF', DATE '0001-01-01', TIME '00:00:00', TIMESTAMP '0001-01-01 00:00:00',
+        TIMESTAMP '1969-12-31 23:59:59.999', TIMESTAMP '1969-12-31 23:59:59.999999 America/New_York', ARRAY[], MAP(), ROW(NULL, NULL)),
+    (3, NULL, 127, 2147483647, 9223372036854775807, REAL '-0.0', -0E0, 0.00, 0.0, '', '', '', UUID '7fffffff-0000-0000-0000-000000000001',
+        X'', DATE '9999-12-31', TIME '23:59:59.999999', TIMESTAMP '9999-12-31 23:59:59.999999', TIMESTAMP '9999-12-31 23:59:59.999',
+        TIMESTAMP '9999-12-31 23:59:59.999999 UTC', NULL, NULL, NULL),
+    (4, true, 0, 0, 0, REAL '0.0', 0E0, 0.05, 0.0500000001, U&'\\00E9', U&'\\00E9', U&'\\00E9', NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        ARRAY[3], MAP(ARRAY['b', 'c'], ARRAY[NULL, 2]), ROW(2, 'y')),
+    (5, false, 1, 1, 1, REAL 'Infinity', infinity(), 9999999999.99, 9999999999999999999999999999.9999999999, U&'\\+01F600', U&'\\FFFD', 'zz',
+        UUID '00000000-0000-0000-0000-000000000001', X'00', DATE '2024-01-01', TIME '01:02:03.000001',
+        TIMESTAMP '2024-01-01 00:00:00.000001', TIMESTAMP '2024-01-01 00:00:00.001', TIMESTAMP '2024-01-01 01:00:00.000001 +01:00',
+        ARRAY[1, NULL], MAP(ARRAY['a'], ARRAY[1]), ROW(1, 'x')),
+    (6, true, 5, 5, 5, REAL '0.1', 0.1E0, 0.01, 0.01, 'a ', 'ab', 'ab', NULL, X'00FF', DATE '1970-01-01', TIME '12:00:00',
+        TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:00 UTC', ARRAY[1],
+        MAP(ARRAY['a'], ARRAY[1]), ROW(1, 'x'))
+"""
+ANSWERS = [
+    "SELECT * FROM {t} ORDER BY id",
+    "SELECT * FROM {t} ORDER BY v DESC, id OFFSET 1 LIMIT 3",
+    "SELECT id, b FROM {t} ORDER BY b DESC NULLS FIRST, x DESC, id",
+    "SELECT count(*), count(x), sum(ti), sum(n), avg(n), count_if(b), bool_and(b), every(b), bool_or(b) FROM {t}",
+    "SELECT sum(i), avg(i), sum(DISTINCT i), avg(k), sum(k), sum(w), avg(w) FROM {t} WHERE id IN (0, 1, 4, 6)",
+    "SELECT sum(x), avg(x), sum(r), avg(r), max(x), min(r) FROM {t} WHERE id IN (0, 1, 6)",
+    "SELECT sum(x), avg(x), sum(r), avg(r) FROM {t}",
+    "SELECT sum(x), avg(r) FROM {t} WHERE id = 3",
+    "SELECT sum(i) FILTER (WHERE b), avg(n) FILTER (WHERE i = 77), count(DISTINCT d) FILTER (WHERE b) FROM {t}",
+    "SELECT b, count(*), sum(n), avg(n) FROM {t} GROUP BY 1 HAVING count(*) > 1 ORDER BY 1",
+    "SELECT max(v), min(v), max(c), min(c), max(u), min(u), max(y), min(y), max(tm), max(tz), min(d), max(b), max(w) FROM {t}",
+    *(
+        f"SELECT {name}, count(*), min(id) FROM {{t}} GROUP BY {name} ORDER BY 3"
+        for name in ("c", "w", "u", "y", "t3", "tz", "tm")
+    ),
+    "SELECT count(DISTINCT v), count(DISTINCT c), count(DISTINCT tz), approx_distinct(y) FROM {t}",
+    "SELECT DISTINCT upper(f), c = 'a' FROM {t} ORDER BY 1 DESC, 2",
+    "SELECT c = 'a', c < 'a', c = v, v < 'a', x = x, x <> x, x < 1, r > 0 FROM {t} ORDER BY id",
+    "SELECT i % 2 + 1, max(v) FROM {t} GROUP BY i % 2 ORDER BY count(*) DESC, 1",
+    "SELECT CASE WHEN i = 0 THEN 0 ELSE 10 / i END, TRY(10 / i), TRY_CAST(v AS integer), n / 3, n * 2 FROM {t} ORDER BY id",
+    "SELECT id FROM {t} WHERE id <> 3 AND 1 / (id - 3) >= 0 ORDER BY id",
+    "SELECT year(d), d + INTERVAL '1' MONTH, date_trunc('month', ts), tz FROM {t} WHERE id <> 3 ORDER BY id",
+    "SELECT a[1], cardinality(a), m['a'], ro.p, ro FROM {t} WHERE id NOT IN (2, 4) ORDER BY id",
+    "SELECT id FROM {t} WHERE d >= DATE '2000-01-01' AND tz < TIMESTAMP '2025-01-01 00:00:00 UTC' AND v LIKE 'a%' ORDER BY id",
+    "SELECT count(*) FROM (SELECT id FROM {t} LIMIT 2)",
+    "SELECT id, id, NULL, 'x' AS id FROM {t} ORDER BY 1 FETCH FIRST 2 ROWS ONLY",
+]
+"""Queries that DuckDB answers whatever the rows are."""
+LEFT_TO_SPARK = [
+    "SELECT 10 / i FROM {t}",
+    "SELECT i + 1 FROM {t}",
+    "SELECT -i FROM {t}",
+    "SELECT CAST(v AS integer) FROM {t}",
+    "SELECT a[1] FROM {t}",
+    "SELECT max(id) / 0 FROM {t}",
+    "SELECT id FROM {t} WHERE 1 / (id - 3) >= 0",
+    "SELECT sum(k) FROM {t}",
+    "SELECT sum(k) FROM {t} WHERE id IN (1, 3)",
+    "SELECT sum(k), avg(k) FROM {t} WHERE id IN (2, 3)",
+    "SELECT sum(w) FROM {t}",
+    "SELECT sum(w) FROM {t} WHERE id IN (5)",
+    "SELECT max(x), min(r) FROM {t}",
+    "SELECT max(x) FROM {t} WHERE id IN (3, 4)",
+]
+"""Queries that DuckDB does not answer because of the rows: the answer is an error, or may differ."""
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any) -> Iterator[Engine]:
+    with Engine(spark=spark) as engine:
+        engine.run(f"CREATE TABLE t ({COLUMNS})")
+        engine.run(f"CREATE TABLE empty ({COLUMNS})")
+        engine.run(f"INSERT INTO t VALUES {NULLS}, {ROWS}")
+        yield engine
+
+
+def outcome(engine: Engine, sql: str, off: frozenset[str] = frozenset()) -> tuple[object, str]:
+    """Return the columns, or the error, of a query; and what the plan says of who executed it."""
+    try:
+        result = engine.run(sql, rules_off=off)
+    except RowMergeError as error:
+        return (error.code, error.message, error.line, error.column), " ".join(error.result.trace.plan[0].details)
+    table = result.table
+    assert table is not None
+    # Years that Python does not know, and NaN, are compared by their texts.
+    columns = [repr(c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist()) for c in table.columns]
+    return (table.schema.names, table.schema.types, columns), " ".join(result.trace.plan[0].details)
+
+
+@pytest.mark.parametrize("table", ["t", "empty"])
+@pytest.mark.parametrize("sql", ANSWERS)
+def test_duckdb_gives_the_rows_and_types_that_spark_gives(engine: Engine, sql: str, table: str) -> None:
+    found, executed = outcome(engine, sql.format(t=table))
+    assert executed.startswith("Here DuckDB executes the query")
+    assert found == outcome(engine, sql.format(t=table), frozenset({"query_on_pages"}))[0]
+
+
+@pytest.mark.parametrize("sql", LEFT_TO_SPARK)
+def test_what_duckdb_may_answer_otherwise_spark_answers(engine: Engine, sql: str) -> None:
+    found, executed = outcome(engine, sql.format(t="t"))
+    assert executed.startswith("Here Spark executes the query: DuckDB has left it to Spark: ")
+    assert found == outcome(engine, sql.format(t="t"), frozenset({"query_on_pages"}))[0]
+
+
+def test_an_error_in_an_expression_has_its_code_and_place(engine: Engine) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("SELECT id,\n 10 / (id - 1) FROM t")
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("DIVISION_BY_ZERO", 2, 2)

@@ -1,0 +1,86 @@
+"""Which queries pages are asked for, and what EXPLAIN says of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine
+from rowmerge_nb.plan.page_query import page_query
+from rowmerge_nb.plan.planner import plan_query
+from rowmerge_nb.plan.rules import RuleSettings
+from tests.sql.support import meaning
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.nodes import Source
+    from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
+
+BY_SPARK = "Here Spark executes the query: "
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine() as engine:
+        engine.register("t", pa.table({"id": [1], "v": ["a"], "x": [1.5], "a": [[1]]}))
+        yield engine
+
+
+def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
+    [sentence] = engine.run(sql, dry_run=True, **options).trace.plan[0].details
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT a.id FROM t a JOIN t b ON a.id = b.id", "a query that reads 2 tables"),
+        ("SELECT 1", "a query that reads no table"),
+        ("VALUES 1, 2", "rows of VALUES"),
+        ("SELECT id FROM t WHERE id = (SELECT max(id) FROM t)", "a query that reads 2 tables"),
+        ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "a query that reads 2 tables"),
+        ("SELECT rank() OVER (ORDER BY id) FROM t", "a function over a window"),
+        ("SELECT q FROM t, UNNEST(a) AS u (q)", "UNNEST"),
+        ("SELECT v, count(*) FROM t GROUP BY ROLLUP (v)", "GROUPING SETS"),
+        ("SELECT id FROM t ORDER BY v FETCH FIRST 1 ROW WITH TIES", "rows WITH TIES"),
+        ("SELECT * FROM (SELECT id FROM t ORDER BY v FETCH FIRST 1 ROW WITH TIES) LIMIT 1", "rows WITH TIES"),
+        ("SELECT 'x' FROM t HAVING true", "HAVING without GROUP BY"),
+        ("SELECT 'x' FROM t GROUP BY ()", "a group without a column"),
+        ("SELECT DISTINCT x FROM t", "groups of double"),
+        ("SELECT count(DISTINCT a) FROM t", "groups of array(bigint)"),
+        ("SELECT id FROM t ORDER BY a", "an order of array(bigint)"),
+        ("SELECT sum(DISTINCT x) FROM t", "sum of distinct double"),
+        ("SELECT array_agg(id ORDER BY v) FROM t", "the aggregate array_agg"),
+        ("SELECT stddev(x) FROM t", "the aggregate stddev"),
+        ("SELECT random() FROM t", "the function random()"),
+        ("SELECT id FROM t TABLESAMPLE BERNOULLI (50)", "the function random()"),
+        ("SELECT INTERVAL '1' DAY FROM t", "a value of type interval day to second"),
+    ],
+)
+def test_the_plan_says_why_spark_executes_a_query(engine: Engine, sql: str, reason: str) -> None:
+    assert executed(engine, sql) == f"{BY_SPARK}pages cannot be asked for {reason}"
+
+
+def test_a_query_stays_with_executors_on_other_machines() -> None:
+    with Engine(rule_settings=RuleSettings(remote_executors=True)) as engine:
+        engine.register("t", pa.table({"id": [1]}))
+        found = executed(engine, "SELECT id FROM t")
+    assert found == f"{BY_SPARK}its executors may run on other machines, and read more at a time than this one"
+
+
+def test_the_rule_can_be_switched_off(engine: Engine) -> None:
+    result = engine.run("SELECT id FROM t", dry_run=True, rules_off={"query_on_pages"})
+    assert result.trace.plan[0].details == ()
+
+
+def test_a_condition_is_handed_to_the_scan() -> None:
+    source = plan_query(cast("QueryAnalysis", meaning("SELECT i FROM (SELECT * FROM numbers WHERE l > 5) WHERE l < 9"))).source
+    scan = page_query(cast("Source", source)).scan
+    assert [(name, domain.low, domain.high) for name, domain in scan.constraint.domains.items()] == [("l", 6, 8)]
+
+
+def test_deep_and_long_expressions_are_planned(engine: Engine) -> None:
+    assert "DuckDB" in executed(engine, f"SELECT id FROM t WHERE {' OR '.join(f'id = {number}' for number in range(500))}")
+    assert "DuckDB" in executed(engine, f"SELECT {'(' * 300}id{' + 1)' * 300} FROM t")
