@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.plan.in_task import without_refusal
 from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, is_null
-from rowmerge_nb.sql.typed.expressions import Aggregate, Column, Typed, Windowed, references, replaced, walk
+from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Typed, Windowed, references, replaced, walk
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
 
 if TYPE_CHECKING:
@@ -134,12 +134,26 @@ def _over(rows: _Rows, value: Typed, *, condition: bool = False) -> Typed:
         # The value keeps the place where it was written.
         return rows.values[tree.symbol]
     columns = [part for part in walk(tree) if isinstance(part, Column)]
-    if not all(isinstance(rows.values.get(column.symbol), Column) for column in columns):
+    if not all(column.symbol in rows.values for column in columns):
+        msg = "a column of another query"
+        raise UnprintableError(msg)
+    values = [rows.values[column.symbol] for column in columns]
+    origin = tree.origin
+    if _is_converted_column(tree):
+        # What is stored is the value as it was written, in the type of a column.
+        origin = values[0].origin or origin
+    elif not all(isinstance(value, Column | Constant) for value in values):
         msg = "a value of a value"
         raise UnprintableError(msg)
-    result = replace(replaced(tree, [(column, rows.values[column.symbol]) for column in columns]), origin=tree.origin)
+    result = replace(replaced(tree, list(zip(columns, values, strict=True))), origin=origin)
     _check_printable(result, condition=condition)
     return result
+
+
+def _is_converted_column(tree: Typed) -> bool:
+    while isinstance(tree, Apply) and len(tree.arguments) == 1:
+        tree = tree.arguments[0]
+    return isinstance(tree, Column)
 
 
 def _check_printable(tree: Typed, *, condition: bool) -> None:
