@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
+from rowmerge_nb.plan.join_keys import NO_KEYS, page_keys
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.typed.domains import conjuncts, key_column
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
+from rowmerge_nb.sql.typed.domains import conjuncts
+from rowmerge_nb.sql.typed.expressions import Apply, Subquery, Typed, walk
 from rowmerge_nb.sql.typed.queries import subqueries
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def form_of(
     if join is None:
         return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
     if target is not None and source is not None and max(target, source) <= settings.small_rows:
-        if not join.key_columns and target * source > MOST_PAIRS:
-            return PhysicalForm("ON has no columns that must be equal")
+        if not page_keys(join) and target * source > MOST_PAIRS:
+            return PhysicalForm(NO_KEYS)
         return PhysicalForm()
-    if target is not None and source is not None and join.key_columns:
+    if target is not None and source is not None and page_keys(join):
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
@@ -65,8 +66,8 @@ def form_of(
 
 def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
     """Give every task all of the source, or where that is too much the rows of some keys of both sides."""
-    if not join.key_columns:
-        return PhysicalForm("ON has no columns that must be equal")
+    if not page_keys(join):
+        return PhysicalForm(NO_KEYS)
     if source is None:
         unknown = "nobody knows how large the source is"
         # Of few rows Spark makes few files, since it sees how few they are before it stores them.
@@ -166,16 +167,9 @@ def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
 
 def rest_of_on(join: Join) -> Typed | None:
     """Give what ON asks for beside equal values of the key columns; None if that is all."""
-    terms = [term for term in conjuncts(join.predicate) if not _is_key(term, join)]
+    keys = [key.term for key in page_keys(join)]
+    terms = [term for term in conjuncts(join.predicate) if not any(term is key for key in keys)]
     if not terms:
         return None
     whole = terms[0] if len(terms) == 1 else Apply(join.predicate.type, "and", tuple(terms))
     return replace(whole, origin=join.predicate.origin)
-
-
-def _is_key(term: Typed, join: Join) -> bool:
-    if not isinstance(term, Apply) or term.name != "=":
-        return False
-    sides = [key_column(side) for side in term.arguments]
-    symbols = [side.symbol for side in sides if isinstance(side, Column)]
-    return len(symbols) == len(sides) and any(set(pair) == set(symbols) for pair in join.key_columns)

@@ -50,17 +50,21 @@ class PageStream:
         self._thread = threading.Thread(target=self._fill, name="rowmerge_nb-pages", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to read."""
-        self._thread.start()
+        """Return the stream itself; nothing is read yet."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """End the reading, and wait until the page source is closed."""
         self.stopped.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def reader(self) -> pa.RecordBatchReader:
-        """Return the pages as a stream of Arrow's, without the rows' positions."""
+        """Begin to read, and return the pages as a stream of Arrow's, without the rows' positions; once.
+
+        An interrupt of the caller's thread cannot come between the start and its end if another thread calls this.
+        """
+        self._thread.start()
         return pa.RecordBatchReader.from_batches(self.schema, self._taken())
 
     def _taken(self) -> Iterator[pa.RecordBatch]:

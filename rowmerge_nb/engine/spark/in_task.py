@@ -11,6 +11,7 @@ from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.insert import InsertedRows
+from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
 from rowmerge_nb.engine.tasks.page_query import QueryRows
@@ -27,6 +28,7 @@ from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
+from rowmerge_nb.plan.join_keys import page_keys
 from rowmerge_nb.plan.nodes import CheckConstraints, DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import STORING
@@ -187,13 +189,14 @@ def partitioned_tasks(
     """
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
-    lefts, rights = zip(*join.key_columns, strict=True)
     full = join.type is JoinType.FULL
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
+    lefts, rights = key_join.target_keys, key_join.source_keys
+    on = None if join.predicate.origin is None else join.predicate.origin.number
     return (
-        PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, alone=full),
-        PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, alone=True),
+        PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full),
+        PartitionedOutputPass(SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True),
         PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
         _answers(printer),
     )
@@ -256,11 +259,18 @@ def source_schema(join: Join) -> pa.Schema:
 
 def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> KeyJoin:
     rest = rest_of_on(join)
+    keys = page_keys(join)
+    nulls_meet = tuple(key.nulls_meet for key in keys)
     return KeyJoin(
-        join.key_columns,
+        JoinKeys(tuple(_key_column(key.target, names_of(context, source=False)) for key in keys), nulls_meet),
+        JoinKeys(tuple(_key_column(key.source, names_of(context)) for key in keys), nulls_meet),
         None if rest is None else page_expression(rest, printer, condition=True, names=names_of(context)),
         join.type is JoinType.FULL,
     )
+
+
+def _key_column(tree: Typed, names: RowNames) -> AssignedColumn:
+    return assigned_column(Symbol("key", tree.type), tree.type.arrow, tree, names, PagePrinter())
 
 
 def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter) -> ChangeChannels:

@@ -24,8 +24,6 @@ __all__ = ["KeyFilter", "SourceKeys"]
 
 LISTED_KEYS = 1_000
 """Up to here a connector is told the keys themselves, above that their bounds."""
-BITMAP_RANGE = 1 << 25
-"""Up to here whole numbers are looked up in a table with a byte for each number between the smallest and the largest key."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,9 @@ class SourceKeys:
         listed = tuple(sorted(distinct.to_pylist())) if distinct is not None and len(distinct) <= LISTED_KEYS else None
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
-    def matcher(self) -> _Bitmap | KeyIndex:
-        """Make what looks values up; it is made in the task that uses it."""
-        if pa.types.is_int64(self.values.type) and len(self.values):
-            numbers = self.values.to_numpy()
-            low, high = int(numbers.min()), int(numbers.max())
-            if high - low < BITMAP_RANGE:
-                return _Bitmap(numbers, low, high)
-        return KeyIndex([self.values])
+    def matcher(self) -> KeyIndex:
+        """Build the index that looks values up, in the task that uses it. A value that occurs often is in it once."""
+        return KeyIndex([self.values.unique()])
 
     def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Tell of each value whether it is a key."""
@@ -105,23 +98,3 @@ class KeyFilter:
             if len(positions):
                 yield page.take(pa.array(positions)) if len(positions) < page.num_rows else page, positions + start
             start += page.num_rows
-
-
-class _Bitmap:
-    """Whole numbers that lie close together."""
-
-    def __init__(self, numbers: npt.NDArray[np.int64], low: int, high: int) -> None:
-        self.low, self.high = low, high
-        self.flags = np.zeros(high - low + 1, bool)
-        self.flags[numbers - low] = True
-
-    def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return which values are keys."""
-        # NULL takes the place of a number that is no key, for there may be one that is.
-        filled = column.fill_null(0) if column.null_count else column
-        numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-        within = (numbers >= self.low) & (numbers <= self.high)
-        mask: npt.NDArray[np.bool_] = within & self.flags[np.where(within, numbers - self.low, 0)]
-        if column.null_count:
-            mask &= column.is_valid().to_numpy(zero_copy_only=False)
-        return mask

@@ -32,6 +32,7 @@ MOST_PAIRS: Final = 1 << 18
 _WORD: Final = 64
 _FILTER_BITS: Final = 4
 """The table of bits has 2 to the power of this many bits for each entry of the directory."""
+_PART_ROWS: Final = 1 << 16
 _EVEN: Final = 16
 """Whole numbers are ordered by value if no part of the directory has more different numbers than this."""
 
@@ -62,24 +63,33 @@ class _Offsets:
 
 
 class _Table:
-    """Rows by their hashes: one word for each, with the first bits of the hash and the number of the row, in order."""
+    """Rows by their hashes: one word for each, with the first bits of the hash and the number of the row, in order.
 
-    def __init__(self, hashes: Hashes, rows: Rows, count: int) -> None:
+    Args:
+        hashes: the hashes; their memory becomes that of the words.
+        rows: the numbers of the rows; None for all.
+        count: the number of rows of the source.
+    """
+
+    def __init__(self, hashes: Hashes, rows: Rows | None, count: int) -> None:
         self.row_bits = max(count - 1, 1).bit_length()
         self._row_mask = np.uint64((1 << self.row_bits) - 1)
-        self._words = (hashes & ~self._row_mask) | rows.view(np.uint64)
+        self._words = hashes
+        self._words &= ~self._row_mask
+        self._words |= (np.arange(count) if rows is None else rows).view(np.uint64)
         self._words.sort()
         self._set_runs()
-        self._set_directory(max(len(rows) - 1, 1).bit_length())
+        self._set_directory(max(len(hashes) - 1, 1).bit_length())
 
     def _set_runs(self) -> None:
         """Count the rows of each hash; without repeated hashes there is nothing to keep."""
         keys = self._words & ~self._row_mask
         is_start = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=is_start[1:])
-        self._starts = keys[is_start]
+        self._starts = keys
         self._runs: npt.NDArray[np.int32] | None = None
         if not is_start.all():
+            self._starts = keys[is_start]
             starts = np.flatnonzero(is_start)
             self._runs = np.zeros(len(keys), np.int32)
             self._runs[starts] = np.diff(starts, append=len(keys))
@@ -159,7 +169,7 @@ class KeyIndex:
         self._columns = [comparable(column) for column in columns]
         count = len(columns[0])
         valid = _valid(self._columns)
-        rows = np.arange(count) if valid is None else np.flatnonzero(valid)
+        rows = None if valid is None else np.flatnonzero(valid)
         self._offsets = _offsets_of(self._columns)
         self._table = self._built(rows, count)
         if self._offsets is not None and self._table.longest > _EVEN:
@@ -168,9 +178,13 @@ class KeyIndex:
         # The words of the table then hold the whole of each distance.
         self._exact = self._offsets is not None and self._offsets.bits + self._table.row_bits <= _WORD
 
-    def _built(self, rows: Rows, count: int) -> _Table:
-        hashes, _ = self._hashes(self._columns)
-        return _Table(hashes if len(rows) == count else hashes[rows], rows, count)
+    def _built(self, rows: Rows | None, count: int) -> _Table:
+        hashes = np.empty(count, np.uint64)
+        # A part fits into the processor's cache, and so does what is computed on the way.
+        for start in range(0, count, _PART_ROWS):
+            part = [column.slice(start, _PART_ROWS) for column in self._columns]
+            hashes[start : start + _PART_ROWS] = self._hashes(part)[0]
+        return _Table(hashes if rows is None else hashes[rows], rows, count)
 
     @property
     def nbytes(self) -> int:

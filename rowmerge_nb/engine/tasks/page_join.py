@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
+from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
 from rowmerge_nb.engine.tasks.key_index import KeyIndex
 from rowmerge_nb.engine.tasks.scan import POSITION
@@ -29,12 +30,14 @@ class KeyJoin:
     """How the rows of both sides meet.
 
     Args:
-        keys: pairs of symbols of columns that must be equal: of the target, of the source.
+        target_keys: the keys of the target, which must be equal to those of the source; there may be none.
+        source_keys: the keys of the source, as many.
         rest: what ON asks for beside that; None for nothing.
         full: target rows without a source row stay.
     """
 
-    keys: tuple[tuple[str, str], ...]
+    target_keys: JoinKeys
+    source_keys: JoinKeys
     rest: PageExpression | None
     full: bool
 
@@ -47,7 +50,7 @@ class KeyJoin:
         Raises:
             ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
         """
-        pieces = self._pairs(target, source)
+        pieces = self._pairs(target, source, evaluator)
         rows, partners = next(pieces)
         if next(pieces, None) is not None:
             yield from self.by_target([target], target.schema, source, evaluator)
@@ -79,16 +82,20 @@ class KeyJoin:
             ExecutionError: as `matches` does.
         """
         matched = np.zeros(source.num_rows, bool)
-        for rows in self.matches(pages, source, self.index(source), evaluator):
+        for rows in self.matches(pages, source, self.index(source, evaluator), evaluator):
             matched[rows.partners] = True
             yield rows
         alone = np.flatnonzero(~matched)
         if len(alone):
             yield without_target(schema, source, alone)
 
-    def index(self, source: Page) -> KeyIndex:
-        """Make what finds the source rows of a page's keys."""
-        return KeyIndex([source.column(right) for _, right in self.keys])
+    def index(self, source: Page, evaluator: PageEvaluator) -> KeyIndex:
+        """Make what finds the source rows of a page's keys.
+
+        Raises:
+            ExecutionError: a key cannot be computed for a source row; with its place.
+        """
+        return KeyIndex(self.source_keys.values(source, evaluator))
 
     def matches(self, pages: Iterable[Page], source: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join pages of the target with the source; the source's rows without a partner are left out.
@@ -96,12 +103,12 @@ class KeyJoin:
         Small pages are put together.
 
         Raises:
-            ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
+            ExecutionError: a key cannot be computed for a row, or ON for a pair whose keys are equal; with its place.
         """
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = size = 0
         for page in pages:
-            for part, rows in self._met(page, index):
+            for part, rows in self._met(page, index, evaluator):
                 waiting.append((part, rows))
                 count, size = count + len(rows), size + part.nbytes
                 if count >= GATHERED_ROWS or size >= GATHERED_BYTES:
@@ -110,10 +117,10 @@ class KeyJoin:
         if waiting:
             yield from self._checked(waiting, source, evaluator)
 
-    def _met(self, page: Page, index: KeyIndex) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
+    def _met(self, page: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         """Give what is kept of a page, a row for each of its partners, and these."""
         kept = np.zeros(page.num_rows, bool)
-        for partners, rows in index.matches([page.column(left) for left, _ in self.keys]):
+        for partners, rows in index.matches(self.target_keys.values(page, evaluator)):
             kept[partners] = True
             if len(rows):
                 whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
@@ -149,14 +156,16 @@ class KeyJoin:
         partners = np.concatenate([rows[true], np.full(len(alone), NO_ROW)])
         return JoinedRows(len(kept), (target.picked(kept), Side(source.page, partners)))
 
-    def _pairs(self, target: Page, source: Page) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    def _pairs(
+        self, target: Page, source: Page, evaluator: PageEvaluator
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
         """Give the pairs with equal keys, in pieces: rows of the source, rows of the target."""
-        if not self.keys:
+        if not self.target_keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)
             return
-        index = KeyIndex([target.column(left) for left, _ in self.keys])
-        yield from index.matches([source.column(right) for _, right in self.keys])
+        index = KeyIndex(self.target_keys.values(target, evaluator))
+        yield from index.matches(self.source_keys.values(source, evaluator))
 
 
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:

@@ -8,25 +8,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
-from rowmerge_nb.engine.tasks.comparable import comparable
+from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_hashes import key_hashes
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
+from rowmerge_nb.errors import ExecutionError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
     from rowmerge_nb.engine.tasks.merge import MergePass
+    from rowmerge_nb.engine.tasks.page_program import PageEvaluator
     from rowmerge_nb.spi.page import Page
 
 __all__ = ["CELLS", "IN_ORDER", "SOURCE", "TARGET", "AnswersOutputPass", "PartitionedJoinTask", "PartitionedOutputPass"]
@@ -56,8 +58,9 @@ class PartitionedOutputPass:
         scan: reads the side; None where its rows arrive.
         tasks: how many tasks read it; see `ScanPass.share`.
         schema: the side's channels, by the plan's symbols, and last the position.
-        keys: the symbols of the key columns.
+        keys: the keys.
         partitions: how many tasks join.
+        on: the number of the ON condition, in errors of a key; None if the keys cannot fail.
         alone: rows with a NULL among their keys, which meet no other, go along; they are spread over the tasks.
     """
 
@@ -65,15 +68,17 @@ class PartitionedOutputPass:
     scan: ScanPass | None
     tasks: int
     schema: pa.Schema
-    keys: tuple[str, ...]
+    keys: JoinKeys
     partitions: int
+    on: int | None = field(default=None, kw_only=True)
     alone: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Give the cells of what one task has of this side."""
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
-        for number, page in enumerate(gathered(pages, _SENT_ROWS)):
-            yield from self._cells(page, number)
+        with closing(PageProgram().evaluator(None)) as evaluator:
+            for number, page in enumerate(gathered(pages, _SENT_ROWS)):
+                yield from self._cells(page, number, evaluator)
 
     def _read(self, batches: Batches) -> Iterator[Page]:
         assert self.scan is not None
@@ -91,17 +96,26 @@ class PartitionedOutputPass:
             start += batch.num_rows
             yield pa.RecordBatch.from_arrays([*page_in(batch, channels).columns, positions], schema=self.schema)
 
-    def _cells(self, page: Page, number: int) -> Iterator[pa.RecordBatch]:
-        order, counts = self._parted(page)
+    def _cells(self, page: Page, number: int, evaluator: PageEvaluator) -> Iterator[pa.RecordBatch]:
+        order, counts = self._parted(page, evaluator)
         rows, ends = page.take(pa.array(order)), np.cumsum(counts)
         for partition in np.flatnonzero(counts).tolist():
             first = int(ends[partition] - counts[partition])
             cell = pa.array([cell_of(rows.slice(first, int(counts[partition])))], pa.binary())
             yield _sent(cell, partition, self.side, task_partition(), number)
 
-    def _parted(self, page: Page) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _keys(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
+        try:
+            return self.keys.values(page, evaluator)
+        except ExecutionError as error:
+            # A cell carries no record. The driver reads the mark, and knows the place of ON by its number.
+            number = "" if self.on is None else f"@{self.on}"
+            msg = f"[[{error.code}{number}]] {' '.join(error.message.split())}"
+            raise RuntimeError(msg) from error
+
+    def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Give the rows that are sent, task by task, and how many each task gets."""
-        keys = [comparable(page.column(name)) for name in self.keys]
+        keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
         if any(key.null_count for key in keys):

@@ -243,9 +243,9 @@ class ReplicatedJoinTask:
         """Join; what is told of a source row that was matched goes into the list, when the source is there."""
         numbers, source = numbered(self.source.page(cells))
         matched.append(np.zeros(source.num_rows, bool))
-        index = self.join.index(source)
         pages = self.target.read(self.target.share(task, self.tasks))
         with closing(self.program.evaluator(answers)) as evaluator:
+            index = self.join.index(source, evaluator)
             for rows in self.join.matches(pages, source, index, evaluator):
                 matched[0][rows.partners] = True
                 yield self.channels.batch(rows, evaluator, numbers)

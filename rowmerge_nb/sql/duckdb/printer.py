@@ -313,7 +313,7 @@ class _Printer:
         (sought,), (known, negated) = node.arguments, node.detail
         _check_compared(sought.type, "IN")
         table, value = self.page.listed(known), self.text(sought)
-        found = _sought(value, table) if may_fail(sought) else f"({value} IN (SELECT v FROM {table}))"
+        found = self.sought(sought, table)
         if is_float(sought.type):
             found = f"CASE WHEN isnan({value}) THEN {'NULL' if known.has_null else 'false'} ELSE {found} END"
         return f"(NOT {found})" if negated else found
@@ -465,21 +465,23 @@ class _Printer:
                 msg = "IN a query of floating point numbers"
                 raise UnprintableError(msg)
             query = replace(node, type=node.value.type, value=None)
-            table, value = self.page.numbered(query), self.text(node.value)
-            return _sought(value, table) if may_fail(node.value) else f"({value} IN (SELECT v FROM {table}))"
+            return self.sought(node.value, self.page.numbered(query))
         return self.page.numbered(node)
 
+    def sought(self, value: e.Typed, table: str) -> str:
+        """Look a value up in a table, by a join.
 
-def _sought(value: str, table: str) -> str:
-    """IN a query without a join, for a value that may fail: a join computes it for all rows, whatever guards it."""
-    values, holes = f"(SELECT list(v) FROM {table})", f"(SELECT count(*) > count(v) FROM {table})"
-    return once(
-        lambda x: (
-            f"CASE WHEN {x} IS NULL THEN CASE WHEN {values} IS NULL THEN false END WHEN list_contains({values}, {x}) THEN true "
-            f"WHEN {holes} THEN NULL ELSE false END"
-        ),
-        value,
-    )
+        The join computes the value for all rows, whatever guards it. So a value that may fail is NULL there if it fails, and is computed
+        beside it, where it does fail.
+        """
+        text = self.text(value)
+        if self.safe or not may_fail(value):
+            return f"({text} IN (SELECT v FROM {table}))"
+        if any(isinstance(part, e.Subquery) and part.kind == "in" for part in e.walk(value)):
+            msg = "IN for a value that has IN a query and may fail"
+            raise UnprintableError(msg)
+        sought = f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM {table}))"
+        return f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false END ELSE {sought} END"
 
 
 def may_fail(node: e.Typed) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.memory.reading import MemorySplit
+from rowmerge_nb.plan.join_keys import NO_KEYS
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -192,6 +193,84 @@ def test_keys_of_every_type_meet_the_same_rows_in_all_forms(spark: Any) -> None:
     for (form, columns), counts in matches.items():
         assert counts == matches["spark, large", columns], (form, columns, matches)
     assert matches["many tasks", "cubmz"] != matches["many tasks", "z"]
+
+
+JOINED = """SELECT CAST(n AS bigint) AS n, name, CAST(amount AS decimal(9, 2)) AS amount, d, CAST(d AS real) AS f, n % 2 = 0 AS flag,
+  CAST(row(CAST(n AS bigint), name) AS row(a bigint, b varchar)) AS r, CASE WHEN n <> 4 THEN ARRAY[name, 'x'] ELSE ARRAY[]  END AS a, at, k
+FROM (VALUES {}) AS v (n, name, amount, d, at, k)"""
+SIDES = {
+    "kt": "(1, 'Ann', 1.5, 1e0, TIMESTAMP '2026-01-01 00:00:00', '1'), (2, 'BOB', 2, nan(), TIMESTAMP '2026-01-02 00:00:00', '2'), "
+    "(3, NULL, 3, -0e0, NULL, 'x'), (4, 'dan', NULL, infinity(), TIMESTAMP '2026-01-04 00:00:00', '7'), (NULL, 'é', 0, NULL, NULL, '7')",
+    "ks": "(2, 'ann', 1.5, 0e0, TIMESTAMP '2026-01-01 00:00:00', '1'), (3, 'bob', 2.5, nan(), TIMESTAMP '2026-01-03 00:00:00', '02'), "
+    "(1, 'Ann', 1, 1e0, NULL, 'x'), (4, 'dan', 4, infinity(), TIMESTAMP '2026-01-04 00:00:00', NULL), (NULL, NULL, NULL, NULL, NULL, '8')",
+}
+CONDITIONS = [
+    "lower(kt.name) = lower(ks.name)",
+    "CAST(kt.n AS varchar) = ks.k",
+    "kt.n + 1 = ks.n",
+    "kt.n = ks.amount",
+    "kt.n = ks.d",
+    "kt.amount = ks.d",
+    "kt.d = ks.d",
+    "kt.f = ks.f AND kt.n >= ks.n - 1",
+    "kt.flag = ks.flag AND kt.n = ks.n",
+    "kt.r = ks.r",
+    "kt.a = ks.a",
+    "kt.n IS NOT DISTINCT FROM ks.n",
+    "kt.d IS NOT DISTINCT FROM ks.d",
+    "kt.r IS NOT DISTINCT FROM ks.r",
+    "kt.a IS NOT DISTINCT FROM ks.a",
+    "kt.name IS NOT DISTINCT FROM ks.name AND upper(kt.name) = upper(ks.name)",
+    "kt.name IS NOT DISTINCT FROM ks.name AND kt.n IS NOT DISTINCT FROM ks.n",
+    "kt.at IS NOT DISTINCT FROM ks.at",
+    "date_trunc('month', kt.at) = date_trunc('month', ks.at) AND kt.at BETWEEN ks.at AND ks.at + INTERVAL '1' DAY",
+    "kt.name <> 'nobody' AND kt.k <> 'x' AND CAST(kt.k AS bigint) = ks.n",
+]
+
+
+def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(spark: Any) -> None:
+    matches = {}
+    for form in ("one task", "many tasks", "by keys", "spark, large"):
+        engine = made(spark, form, duplicates="standard")
+        for name, rows in SIDES.items():
+            engine.run(f"CREATE TABLE {name} AS {JOINED.format(rows)}")
+        for on in CONDITIONS:
+            statement = f"MERGE INTO kt USING ks ON {on} WHEN MATCHED AND kt.n > 99 THEN DELETE"
+            assert (SAID[form] or "") in str(engine.run(f"EXPLAIN {statement}")), (form, on)
+            trace = engine.run(statement).trace
+            matches[form, on] = trace.joined, trace.matched, trace.unmatched
+    for (form, on), counts in matches.items():
+        assert counts == matches["spark, large", on], (form, on, counts, matches["spark, large", on])
+        assert counts[1], on
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "writers" not in form])
+def test_a_key_that_cannot_be_computed_ends_the_statement_with_its_row(spark: Any, form: str) -> None:
+    engine = made(spark, form)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("MERGE INTO t USING s ON t.id = 10 / (s.v - 2) WHEN MATCHED THEN DELETE")
+    assert (caught.value.code, caught.value.column) == ("DIVISION_BY_ZERO", 25)
+    assert engine.table("t").num_rows == TARGET.num_rows
+
+
+@pytest.mark.parametrize("form", ["many tasks", "by keys"])
+def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> None:
+    engine = made(spark, form, pa.table({"id": [3, 3], "v": [1, 2]}))
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("MERGE INTO t USING s ON t.id + 1 = s.id WHEN MATCHED THEN UPDATE SET v = s.v")
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+
+
+@pytest.mark.parametrize(
+    ("on", "why"),
+    [
+        ("t.id < s.id", NO_KEYS),
+        ("format('%s', t.id) = s.part", "pages cannot be asked for the function format"),
+        ("map(ARRAY[1], ARRAY[t.id]) = map(ARRAY[1], ARRAY[s.v])", "pages cannot be asked for = of map(integer, bigint)"),
+    ],
+)
+def test_the_plan_says_why_a_join_is_not_one_of_pages(spark: Any, on: str, why: str) -> None:
+    assert why in str(made(spark, "many tasks").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"))
 
 
 def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:

@@ -344,6 +344,19 @@ def test_a_long_list_is_looked_up_as_a_short_one_is_compared(value: str, items: 
         assert computed(text)[0].to_pylist() == compared
 
 
+def test_a_value_that_may_fail_is_looked_up_by_a_join_and_fails_only_for_rows_that_reach_it() -> None:
+    with patch.object(in_lists, "_SHORT", 0):
+        tree, _ = tree_of("10 / (j - 1) IN (5, 10)")
+        assert "list_contains" not in PagePrinter().value(tree)
+        with pytest.raises(RowMergeError) as caught:
+            computed("10 / (j - 1) IN (5, 10)")
+        assert caught.value.code == "DIVISION_BY_ZERO"
+        guarded = "CASE WHEN j <> 1 THEN 10 / (j - 1) IN (5, 10) END"
+        listed = computed(guarded)[0].to_pylist()
+    assert listed == computed(guarded)[0].to_pylist()
+    assert True in listed
+
+
 def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
     tree, symbols = tree_of("i = 1")
     page = table().combine_chunks().to_batches()[0].rename_columns(symbols)

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.tasks import partitioned
+from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import PageProgram, PageQuery
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery
 from rowmerge_nb.engine.tasks.partitioned import (
     CELLS,
     SOURCE,
@@ -25,6 +26,12 @@ from rowmerge_nb.engine.tasks.scan import POSITION, CellPass
 PARTITIONS = 7
 
 
+def keys_of(schema: pa.Schema, *names: str) -> JoinKeys:
+    read = [PageExpression(f'"{name}"', None, "", reads=frozenset({name}), is_plain=True) for name in names]
+    columns = zip(names, read, strict=True)
+    return JoinKeys(tuple(AssignedColumn(name, schema.field(name).type, tree) for name, tree in columns), (False,) * len(names))
+
+
 def sent(
     columns: dict[str, Any], keys: tuple[str, ...], *, alone: bool = True, batches: int = 3
 ) -> dict[int, list[dict[str, Any]]]:
@@ -35,7 +42,7 @@ def sent(
         for batch in table.to_batches(max_chunksize=-(-table.num_rows // batches))
     ]
     schema = table.schema.append(pa.field(POSITION, pa.int64()))
-    task = PartitionedOutputPass(SOURCE, None, 0, schema, keys, PARTITIONS, alone)
+    task = PartitionedOutputPass(SOURCE, None, 0, schema, keys_of(schema, *keys), PARTITIONS, alone)
     found: dict[int, list[dict[str, Any]]] = {}
     for batch in task(arriving):
         assert batch.schema.equals(CELLS)
@@ -89,7 +96,7 @@ def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(partitioned, "_SENT_ROWS", 400)
     keys = pa.table({"c0": np.arange(1000)}).to_batches(max_chunksize=10)
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
-    cells = list(PartitionedOutputPass(SOURCE, None, 0, schema, ("k",), PARTITIONS, alone=True)(keys))
+    cells = list(PartitionedOutputPass(SOURCE, None, 0, schema, keys_of(schema, "k"), PARTITIONS, alone=True)(keys))
     assert Counter(cell.column(4)[0].as_py() for cell in cells) == {0: PARTITIONS, 1: PARTITIONS, 2: PARTITIONS}
 
 
@@ -98,7 +105,9 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
     rows = pa.record_batch([pa.array([1, 2, 3])], names=["c0"])
     answers = list(AnswersOutputPass(2)([pa.record_batch({"$q0": pa.array([7], pa.int32())})]))
     assert [cell.column(0)[0].as_py() for cell in answers] == [0, 1]
-    sides = [PartitionedOutputPass(side, None, 0, schema, ("k",), 1, alone=True)([rows]) for side in (SOURCE, TARGET)]
+    sides = [
+        PartitionedOutputPass(side, None, 0, schema, keys_of(schema, "k"), 1, alone=True)([rows]) for side in (SOURCE, TARGET)
+    ]
     cells = pa.Table.from_batches([*sides[1], answers[0], *sides[0]]).sort_by([("side", "ascending")])
     seen: list[Any] = []
 
@@ -111,7 +120,16 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
         return batches
 
     program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
-    join = KeyJoin((("k", "k"),), None, full=False)
+    join = KeyJoin(keys_of(schema, "k"), keys_of(schema, "k"), None, full=False)
     task = PartitionedJoinTask(schema, schema, join, program, cast("Any", Channels()), cast("Any", above))
     assert list(task(cells.to_batches()))
     assert seen == [(3, [[7]])]
+
+
+def test_a_key_that_cannot_be_computed_ends_the_task_with_the_number_of_on() -> None:
+    failing = PageExpression("error('[[DIVISION_BY_ZERO]] Division by zero')", None, "", reads=frozenset({"k"}))
+    keys = JoinKeys((AssignedColumn("k", pa.int64(), failing),), (False,))
+    rows = pa.RecordBatch.from_pydict({"k": [1]})
+    schema = rows.schema.append(pa.field(POSITION, pa.int64()))
+    with pytest.raises(RuntimeError, match=r"\[\[DIVISION_BY_ZERO@4\]\] Division by zero"):
+        list(PartitionedOutputPass(SOURCE, None, 0, schema, keys, 2, on=4, alone=True)([rows]))

@@ -1,0 +1,44 @@
+"""The join keys of one side: computed on its pages, before they are indexed or looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.engine.tasks.comparable import key_parts
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.tasks.page_program import PageEvaluator
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["JoinKeys"]
+
+
+@dataclass(frozen=True)
+class JoinKeys:
+    """The join keys of one side.
+
+    Args:
+        columns: the keys: columns of the page, or expressions over it.
+        nulls_meet: for each key, whether NULL is equal to NULL (IS NOT DISTINCT FROM).
+    """
+
+    columns: tuple[AssignedColumn, ...]
+    nulls_meet: tuple[bool, ...]
+
+    def __bool__(self) -> bool:
+        """Return whether there is a key."""
+        return bool(self.columns)
+
+    def values(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
+        """Return the columns by which the rows of a page are compared; a row with a NULL in one of them meets no other.
+
+        Raises:
+            ExecutionError: a key cannot be computed for a row; with Trino's code and the place of ON.
+        """
+        computed = zip(evaluator.values_of(self.columns, page), self.nulls_meet, strict=True)
+        return list(chain.from_iterable(key_parts(values, nulls_meet=nulls_meet) for values, nulls_meet in computed))

@@ -1,0 +1,112 @@
+"""The keys by which pages of target and source are joined: the equalities of ON that an index can decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, may_fail
+from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, is_deterministic, references, walk
+from rowmerge_nb.sql.typed.types import is_float, is_integer
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.nodes import Join
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["NO_KEYS", "PageKey", "page_keys"]
+
+NO_KEYS: Final = "ON has no equality, without a subquery, of a value of the target with one of the source"
+
+_KEY_TYPES: Final = frozenset(
+    {"decimal", "varchar", "char", "varbinary", "uuid", "boolean", "date", "time", "timestamp", "timestamp with time zone"}
+)
+
+
+@dataclass(frozen=True)
+class PageKey:
+    """An equality of ON that is decided by an index.
+
+    Args:
+        term: the equality, a part of ON.
+        target: the value of the target's row.
+        source: the value of the source's row.
+        nulls_meet: NULL is equal to NULL: IS NOT DISTINCT FROM.
+    """
+
+    term: Typed
+    target: Typed
+    source: Typed
+    nulls_meet: bool
+
+    @property
+    def may_fail(self) -> bool:
+        """A value cannot be computed for every row."""
+        return may_fail(self.target) or may_fail(self.source)
+
+
+def page_keys(join: Join) -> tuple[PageKey, ...]:
+    """Return the keys of a join on pages; none if ON has no equality that an index can decide.
+
+    Keys are computed for all rows of either side. So a key that may fail is one only if ON has no other, and then only for the rows for
+    which all is true that ON says of their side alone. Trino also computes these conditions first.
+    """
+    keys = [key for key in (_key(term, join) for term in conjuncts(join.predicate)) if key is not None]
+    sure = tuple(key for key in keys if not key.may_fail)
+    return sure or tuple(_guarded(key, join) for key in keys)
+
+
+def _key(term: Typed, join: Join) -> PageKey | None:
+    """Return the key that a part of ON is; None if it is no equality of both sides, or pages cannot be asked for it."""
+    if not isinstance(term, Apply) or not (term.name == "=" or (term.name == "distinct" and term.detail)):
+        return None
+    left, right = term.arguments
+    sides = [references(side) for side in (left, right)]
+    target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)
+    if sides[0] and sides[1] and sides[0] <= source and sides[1] <= target:
+        left, right = right, left
+    elif not (sides[0] and sides[1] and sides[0] <= target and sides[1] <= source):
+        return None
+    if any(isinstance(part, Subquery) for part in walk(term)) or not is_deterministic(term):
+        return None
+    left, right = _plain(left, right)
+    if not _is_key_type(left.type) or not _is_key_type(right.type):
+        return None
+    try:
+        for side in (left, right):
+            PagePrinter().text(side, condition=False)
+    except UnprintableError:
+        return None
+    origin = join.predicate.origin
+    return PageKey(term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=term.name == "distinct")
+
+
+def _plain(left: Typed, right: Typed) -> tuple[Typed, Typed]:
+    """Return the columns below casts that change no value, if their values are stored alike."""
+    plain = key_column(left), key_column(right)
+    if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
+        return plain[0], plain[1]
+    return left, right
+
+
+def _is_key_type(sql_type: Type) -> bool:
+    if sql_type.base in {"row", "array"}:
+        return all(_is_key_type(part) for part in sql_type.parameters)
+    # Beside its instant, a value may have a zone of its own.
+    return is_integer(sql_type) or is_float(sql_type) or (sql_type.base in _KEY_TYPES and not sql_type.fields)
+
+
+def _guarded(key: PageKey, join: Join) -> PageKey:
+    """Return a key that is NULL unless all is true that ON says of a row of its side."""
+    sides = []
+    for value, side in zip((key.target, key.source), join.sources, strict=True):
+        own = frozenset(symbol.name for symbol in side.outputs)
+        terms = tuple(term for term in conjuncts(join.predicate) if references(term) and references(term) <= own)
+        terms = tuple(term for term in terms if not any(isinstance(part, Subquery) for part in walk(term)))
+        if isinstance(value, Column) or not may_fail(value) or not terms:
+            sides.append(value)
+            continue
+        guard = terms[0] if len(terms) == 1 else Apply(BOOLEAN, "and", terms)
+        sides.append(replace(Apply(value.type, "case", (guard, value)), origin=value.origin))
+    return replace(key, target=sides[0], source=sides[1])
