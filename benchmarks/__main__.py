@@ -182,9 +182,9 @@ def measure(works: set[str], chosen: argparse.Namespace, keys: list[str]) -> Non
     for name, run in plain.items():
         if name in works:
             run()
-    for name in RACES:
+    for name, known in RACES.items():
         if name in works:
-            race(name, case, chosen.runs, words)
+            race(known, case, chosen.runs, words)
     if "select" in works:
         stage(chosen.runs)
     if "keys" in works:

@@ -88,6 +88,10 @@ def _both_flows(stack: ExitStack) -> list[Contestant]:
     ]
 
 
+def _keyed(_: ExitStack) -> list[Contestant]:
+    return [DeltaRs(), DuckDB(), Store("hive"), Store("iceberg")]
+
+
 def _loading(_: ExitStack) -> list[Contestant]:
     return [DeltaRs(), DuckDB(), RowMerge(), Store("hive"), Store("iceberg")]
 
@@ -111,17 +115,19 @@ RACES: Mapping[str, Race] = {
     "select": Race("select", data.SELECT, _reading),
 }
 
+KEYED = Race("merge", "MERGE", _keyed)
+"""What is done by each kind of keys, and at each size."""
 
-def race(name: str, case: Case, runs: int, among: Sequence[str]) -> dict[str, Lap]:
+
+def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, Lap]:
     """Race, print the table, and return what each contestant did.
 
     Args:
-        name: one of `RACES`.
+        known: what is done, and by whom.
         case: the tables.
         runs: warm rounds.
         among: words, one of which a contestant's name must have; all race without any.
     """
-    known = RACES[name]
     with ExitStack() as stack:
         contestants = [
             c
@@ -163,7 +169,7 @@ def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture:
         picture: an SVG file, into which the growth with a source of a million rows is drawn.
     """
     large = (*LARGE, *([HUGE] if long else []))
-    races = {size: race("stores", Case(*size, case.keys, case.seed), runs, among) for size in (*GROWTH, *large)}
+    races = {size: race(KEYED, Case(*size, case.keys, case.seed), runs, among) for size in (*GROWTH, *large)}
     _table({f"{target:,} target rows, {source:,} source rows": laps for (target, source), laps in races.items()})
     if picture is not None:
         names = dict.fromkeys(name for size in large for name in races[size])
@@ -180,9 +186,7 @@ def growing(case: Case, runs: int, among: Sequence[str], *, long: bool, picture:
 
 def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -> None:
     """Race MERGE by several kinds of keys, and print a table of all; arguments as those of `race`."""
-    _table(
-        {name: race("stores", Case(case.target_rows, case.source_rows, KINDS[name], case.seed), runs, among) for name in names}
-    )
+    _table({name: race(KEYED, Case(case.target_rows, case.source_rows, KINDS[name], case.seed), runs, among) for name in names})
 
 
 def stage(runs: int) -> None:
