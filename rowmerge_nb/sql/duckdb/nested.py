@@ -41,15 +41,14 @@ def row_text(texts: Sequence[str], kind: Type) -> str:
 
 
 def arrays_joined(texts: Sequence[str]) -> str:
-    """Write arrays one behind the other; NULL where one of them is, which DuckDB passes over."""
+    """Write arrays one behind the other; NULL where one of them is.
 
-    def write(*values: str) -> str:
-        whole = values[0]
-        for value in values[1:]:
-            whole = f"list_concat({whole}, {value})"
-        return f"CASE WHEN {' AND '.join(f'{value} IS NOT NULL' for value in values)} THEN {whole} END"
+    The operator, unlike the function `list_concat`, has NULL so. No value is written twice: a run of thirty is no longer than thirty.
 
-    return bound(write, *texts)
+    >>> arrays_joined(["a", "b"])
+    '(a || b)'
+    """
+    return f"({' || '.join(texts)})"
 
 
 def subscript_text(texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:
