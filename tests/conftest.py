@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("ROWMERGE_CLASS_CACHE", "off")
 
 # How long an example takes says something of the machine, and nothing of the code.
-settings.register_profile("rowmerge_nb", deadline=None)
+settings.register_profile("rowmerge_nb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rowmerge_nb")
 
 

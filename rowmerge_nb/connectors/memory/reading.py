@@ -157,7 +157,7 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
             for batch in batches:
                 writer.write_batch(batch)
         return [MemorySplit(0, data=bytes(sink.getvalue()))]
-    path = new_file()
+    path = str(new_file())
     with needs_temporary_space():
         _write(path, data.schema, batches)
     firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
