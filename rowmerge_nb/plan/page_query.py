@@ -99,8 +99,8 @@ def page_query(source: Source) -> PagedQuery:
     assert isinstance(scan, Scan)
     printer = PagePrinter([column.symbol for node in nodes for column in node.outputs])
     texts = _Texts(printer)
-    shown = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(columns))
-    sql = f"SELECT {shown} FROM ({texts.node(root)})"
+    selected = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(columns))
+    sql = f"SELECT {selected} FROM ({texts.node(root)})"
     if printer.subqueries:
         msg = "a subquery"
         raise UnprintableError(msg)

@@ -95,11 +95,11 @@ class _Call:
     def __init__(self, call: Aggregate) -> None:
         self.call = call
         self.columns = [_column_text(argument) for argument in call.arguments]
-        self.kept = "" if call.filter is None else f" FILTER (WHERE {_column_text(call.filter)})"
+        self.filter = "" if call.filter is None else f" FILTER (WHERE {_column_text(call.filter)})"
 
     def text(self, function: str, argument: str | None = None) -> str:
         distinct = "DISTINCT " if self.call.distinct else ""
-        return f"{function}({distinct}{self.columns[0] if argument is None else argument}){self.kept}"
+        return f"{function}({distinct}{self.columns[0] if argument is None else argument}){self.filter}"
 
     def guarded(self, doubt: str, value: str) -> str:
         """Return a value, which is an error if there is a doubt that Trino has the same one; ``""`` is no doubt."""
