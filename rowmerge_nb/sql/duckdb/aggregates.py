@@ -121,7 +121,7 @@ def _column_text(node: object) -> str:
 
 
 def _count_rows(call: _Call) -> str:
-    return f"count(*){call.kept}"
+    return f"count(*){call.filter}"
 
 
 def _count(call: _Call, kind: Type) -> str:
@@ -132,7 +132,7 @@ def _count(call: _Call, kind: Type) -> str:
 
 def _approx_distinct(call: _Call, kind: Type) -> str:
     check_grouped(kind)
-    return f"count(DISTINCT {call.columns[0]}){call.kept}"
+    return f"count(DISTINCT {call.columns[0]}){call.filter}"
 
 
 def _count_if(call: _Call, _: Type) -> str:
