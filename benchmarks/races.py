@@ -93,11 +93,11 @@ def _keyed(_: ExitStack) -> list[Contestant]:
 
 
 def _loading(_: ExitStack) -> list[Contestant]:
-    return [DeltaRs(), DuckDB(), RowMerge(), Store("hive"), Store("iceberg")]
+    return [DeltaRs(), DuckDB(), RowMerge(), Store("hive"), Store("hive", codec="ZSTD"), Store("iceberg")]
 
 
 def _parted(_: ExitStack) -> list[Contestant]:
-    return [DeltaRs(), DuckDBParquet(), Store("hive"), Store("iceberg")]
+    return [DeltaRs(), DuckDBParquet(), Store("hive"), Store("hive", codec="ZSTD"), Store("iceberg")]
 
 
 def _reading(_: ExitStack) -> list[Contestant]:

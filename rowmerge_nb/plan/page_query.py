@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.names import quoted
-from rowmerge_nb.plan.nodes import Source, Symbol, TableScan
+from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.plan.query.nodes import (
     Aggregation,
     Correlated,
@@ -31,18 +31,17 @@ from rowmerge_nb.plan.query.nodes import (
     WindowRows,
 )
 from rowmerge_nb.plan.query.rules import planned_query
-from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
-from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
+    from rowmerge_nb.plan.nodes import Source, TableScan
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
 
@@ -88,7 +87,7 @@ def page_query(source: Source) -> PagedQuery:
     Raises:
         UnprintableError: they cannot be asked for it; the message names what stands against it.
     """
-    table = _table_of(source)
+    table = table_of_pages(source)
     if source.tree is None:
         msg = "a query of this form"
         raise UnprintableError(msg)
@@ -108,19 +107,6 @@ def page_query(source: Source) -> PagedQuery:
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
     return PagedQuery(_scan(source, table, scan, where), sql, dict(printer.lists), cut and not whole)
-
-
-def _table_of(source: Source) -> TableBinding:
-    views = list(source.reads.views)
-    tables = [table for table in source.tables if table.view in views]
-    if len(tables) != 1 or len(views) != 1 or tables[0].rows is not None:
-        msg = "a query that reads no table" if not tables else f"a query that reads {plural(len(views), 'table')}"
-        raise UnprintableError("rows of VALUES" if len(tables) == 1 == len(views) else msg)
-    [table] = tables
-    if table.dataframe is not None and not table.has_rows_at_hand:
-        msg = f"'{table.display}', a DataFrame of Spark"
-        raise UnprintableError(msg)
-    return table
 
 
 def _check_form(query: object) -> None:
@@ -154,17 +140,9 @@ def _chain(node: QueryNode) -> Iterator[QueryNode]:
 
 
 def _scan(source: Source, table: TableBinding, scan: Scan, where: Typed | None) -> TableScan:
-    handles = {column.name: column for column in table.readable}
     pairs = list(zip(scan.outputs, scan.names, strict=True))
-    refused = [name for _, name in pairs if name in table.refused]
-    if refused:
-        msg = f"column '{refused[0]}', whose values have no SQL type"
-        raise UnprintableError(msg)
-    constraint = Constraint() if where is None else constraint_of(where, {column.symbol: name for column, name in pairs})
-    # Rows are counted by a column, if no other is read.
-    columns = tuple(handles[name] for _, name in pairs) or table.readable[:1]
-    symbols = tuple(Symbol(column.symbol, column.type) for column, _ in pairs) or (Symbol(_SOME, columns[0].type),)
-    return TableScan(id=source.id, outputs=symbols, table=table, columns=columns, constraint=constraint)
+    constraint = None if where is None else constraint_of(where, {column.symbol: name for column, name in pairs})
+    return page_scan(source, table, pairs, constraint)
 
 
 class _Texts:

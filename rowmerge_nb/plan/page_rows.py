@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.in_task import without_refusal
-from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol, TableScan
+from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol
+from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, is_null
 from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Typed, Windowed, references, replaced, walk
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import PlanNode
-    from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.queries import Query
 
 __all__ = ["page_rows", "page_source", "reads_table"]
@@ -54,22 +54,11 @@ def page_source(source: Source) -> PageRows:
     Raises:
         UnprintableError: pages cannot be asked for the query; Spark can.
     """
-    table = _table_of(source)
+    table = table_of_pages(source)
     rows = _rows_of(source.tree)
     values = tuple(_value(rows, symbol) for symbol in source.outputs)
-    names = {column.symbol: name for column, name in rows.table.columns}
-    symbols = [column for column, _ in rows.table.columns if column.symbol in _read_by(rows, values)] or [
-        rows.table.columns[0][0]
-    ]
-    handles = {column.name: column for column in table.readable}
-    refused = [names[column.symbol] for column in symbols if names[column.symbol] in table.refused]
-    if refused:
-        msg = f"column '{refused[0]}', whose values have no SQL type"
-        raise UnprintableError(msg)
-    outputs = tuple(Symbol(column.symbol, column.type) for column in symbols)
-    scan = TableScan(
-        id=source.id, outputs=outputs, table=table, columns=tuple(handles[names[column.symbol]] for column in symbols)
-    )
+    columns = [pair for pair in rows.table.columns if pair[0].symbol in _read_by(rows, values)]
+    scan = page_scan(source, table, columns or rows.table.columns[:1])
     return PageRows(scan, rows.where, values, _refusals(source))
 
 
@@ -86,17 +75,6 @@ class _Rows:
     table: Scanned
     values: Mapping[str, Typed]
     where: Typed | None = None
-
-
-def _table_of(source: Source) -> TableBinding:
-    [table, *others] = [table for table in source.tables if table.view in source.reads.views]
-    if others:
-        msg = "a query of several tables"
-        raise UnprintableError(msg)
-    if table.dataframe is not None and not table.has_rows_at_hand:
-        msg = f"'{table.display}', a DataFrame of Spark"
-        raise UnprintableError(msg)
-    return table
 
 
 def _rows_of(query: Query | None) -> _Rows:

@@ -57,7 +57,8 @@ class RuleSettings:
             for an eighth of the machine's memory, shared by the tasks that run at the same time. Above it both sides are sent by their keys.
         packed_bytes: a source of at most so many bytes is sent to these tasks, where one task must read it; none larger than ``source_bytes``.
         one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
-        remote_executors: Spark's executors may run on other machines; the engine sets this.
+        remote_executors: Spark's executors may run on other machines, so a query is not answered by DuckDB here; the engine sees this by
+            itself of a session that it has started.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a size that is none.
@@ -81,6 +82,7 @@ class RuleSettings:
         for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
         usual = "a whole number from 0 on, or None for what the machine has room for"
+        checked(self.remote_executors, "remote_executors", lambda value: isinstance(value, bool), "True or False")
         checked(self.source_bytes, "source_bytes", lambda size: size is None or _is_size(size), usual)
 
 

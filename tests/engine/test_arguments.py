@@ -31,6 +31,7 @@ WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
         lambda: Engine(rule_settings=FIVE),
         lambda: RuleSettings(source_bytes=TEXT),
         lambda: RuleSettings(packed_bytes=None),
+        lambda: RuleSettings(remote_executors=TEXT),
         lambda: RuleSettings(small_rows=-5),
         lambda: Engine().add_catalog("x", NONE),
         lambda: Engine().add_catalog(FIVE, MemoryConnector()),

@@ -36,11 +36,11 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT a.id FROM t a JOIN t b ON a.id = b.id", "a query that reads 2 tables"),
+        ("SELECT a.id FROM t a JOIN t b ON a.id = b.id", "a query with 2 scans of tables"),
         ("SELECT 1", "a query that reads no table"),
         ("VALUES 1, 2", "rows of VALUES"),
-        ("SELECT id FROM t WHERE id = (SELECT max(id) FROM t)", "a query that reads 2 tables"),
-        ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "a query that reads 2 tables"),
+        ("SELECT id FROM t WHERE id = (SELECT max(id) FROM t)", "a query with 2 scans of tables"),
+        ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "a query with 2 scans of tables"),
         ("SELECT rank() OVER (ORDER BY id) FROM t", "a function over a window"),
         ("SELECT q FROM t, UNNEST(a) AS u (q)", "UNNEST"),
         ("SELECT v, count(*) FROM t GROUP BY ROLLUP (v)", "GROUPING SETS"),

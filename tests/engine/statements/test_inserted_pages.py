@@ -140,10 +140,10 @@ def line_of(engine: Engine, statement: str, **options: Any) -> str:
         ("SELECT id + 1, upper(part), CAST(d AS double) FROM s WHERE id > 1 AND part LIKE 'a%'", ""),
         ("SELECT 7 + id * 2, 'one', 1 FROM s WHERE x > 0", ""),
         ("SELECT CAST(x AS bigint), CAST(NULL AS varchar), d FROM s", ""),
-        ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", "a query of several tables"),
+        ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", "a query with 2 scans of tables"),
         ("SELECT count(*), 'a', 1e0 FROM s", "more than conditions and values of one table"),
         ("SELECT id, part, x FROM s LIMIT 2", "more than conditions and values of one table"),
-        ("SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)", "a subquery"),
+        ("SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)", "a query with 2 scans of tables"),
         ("SELECT id, format('%s', part), x FROM s", "the function format(varchar(2), varchar)"),
     ],
 )

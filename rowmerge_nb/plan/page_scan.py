@@ -1,0 +1,69 @@
+"""The scan of the one table whose pages a query reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.nodes import Symbol, TableScan
+from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.sql.duckdb.printer import UnprintableError
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.plan.nodes import Source
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.typed.expressions import Column
+
+__all__ = ["page_scan", "table_of_pages"]
+
+
+def table_of_pages(source: Source) -> TableBinding:
+    """Return the one table that a query reads.
+
+    Raises:
+        UnprintableError: the query reads another number of tables, or rows that only Spark has.
+    """
+    views = list(source.reads.views)
+    tables = [table for table in source.tables if table.view in views]
+    if len(tables) != 1 or len(views) != 1:
+        msg = "a query that reads no table" if not tables else f"a query with {plural(len(views), 'scan')} of tables"
+        raise UnprintableError(msg)
+    [table] = tables
+    if table.rows is not None:
+        msg = "rows of VALUES"
+        raise UnprintableError(msg)
+    if table.dataframe is not None and not table.has_rows_at_hand:
+        msg = f"'{table.display}', a DataFrame of Spark"
+        raise UnprintableError(msg)
+    return table
+
+
+def page_scan(
+    source: Source, table: TableBinding, columns: Iterable[tuple[Column, str]], constraint: Constraint | None = None
+) -> TableScan:
+    """Return the scan of the table that a query reads.
+
+    Args:
+        source: the query.
+        table: its table.
+        columns: the columns that are read, each with its name in the table; without any, the first column counts the rows.
+        constraint: what is known of the rows that are needed.
+
+    Raises:
+        UnprintableError: a column's values have no SQL type.
+    """
+    handles = {column.name: column for column in table.readable}
+    pairs = list(columns)
+    refused = [name for _, name in pairs if name in table.refused]
+    if refused:
+        msg = f"column '{refused[0]}', whose values have no SQL type"
+        raise UnprintableError(msg)
+    return TableScan(
+        id=source.id,
+        outputs=tuple(Symbol(column.symbol, column.type) for column, _ in pairs) or (Symbol("$some", table.readable[0].type),),
+        table=table,
+        columns=tuple(handles[name] for _, name in pairs) or table.readable[:1],
+        constraint=constraint or Constraint(),
+    )
