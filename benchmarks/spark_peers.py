@@ -74,8 +74,7 @@ class SparkPeer(SqlContestant):
             if line.startswith("ANSWER "):
                 found: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
                 return found
-        msg = f"{self.name} has ended"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"{self.name} has ended")
 
     def execute(self, statement: str) -> None:
         """Run a statement."""

@@ -262,10 +262,10 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
     """Give what makes the engine and its references."""
     wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
     if unknown := sorted(set(wanted) - set(REFERENCES)):
-        raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")  # noqa: EM102, TRY003
+        raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
     if not options.trino:
         if options.engine == "trino" or (options.against and "trino" in wanted):
-            raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")  # noqa: EM101, TRY003
+            raise SystemExit("Where Trino is has to be said: --trino http://user@127.0.0.1:8080/iceberg")
         wanted = [name for name in wanted if name != "trino"]
     uri = ""
     if "postgresql" in {*wanted, options.engine}:

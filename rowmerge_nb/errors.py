@@ -222,8 +222,7 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
         known = f"{name}{f' = {shown}' if shown else ''}"
         # Whoever asks more than a type has perhaps got a value of the right one.
         told = "is" if shown and not isinstance(wanted, type | tuple) else f"is of type {type(value).__name__}, which is"
-        msg = f"{known} {told} not possible"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+        raise RowMergeError(f"{known} {told} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
 
 
@@ -265,14 +264,18 @@ def checked_path(value: Any, name: str) -> str:
     """
     text = os.fspath(checked(value, name, (str, os.PathLike), "a path: a text or a pathlib.Path"))
     if not isinstance(text, str) or "\0" in text:
-        msg = f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give another path.")
+        raise RowMergeError(
+            f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it",
+            code="INVALID_ARGUMENTS",
+            hint="Give another path.",
+        )
     try:
         # Bytes that are no text Python keeps in a path as halves of characters of a kind; all others no file has.
         os.fsencode(text)
     except UnicodeEncodeError as error:
-        msg = f"{name} = {text!r} is not possible: {error.reason}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give another path.") from error
+        raise RowMergeError(
+            f"{name} = {text!r} is not possible: {error.reason}", code="INVALID_ARGUMENTS", hint="Give another path."
+        ) from error
     return text
 
 

@@ -22,8 +22,7 @@ def at_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str]
 
     def load(name: str) -> Any:
         if name not in homes:
-            msg = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(msg)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{homes[name]}"), name)
         # The next use finds it without coming here.
         setattr(sys.modules[package], name, value)

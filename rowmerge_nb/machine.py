@@ -167,8 +167,7 @@ def _spark() -> Check:
     session = default_engine().spark
     rows = session.range(3).mapInArrow(_same, "id long").toArrow().num_rows
     if rows != 3:
-        msg = f"Spark gave {rows} rows where 3 were asked for"
-        raise SetupError(msg)
+        raise SetupError(f"Spark gave {rows} rows where 3 were asked for")
     return Check("Spark", "ok", f"{session.version}, a job with a Python worker ran; {time.monotonic() - began:.1f} s")
 
 

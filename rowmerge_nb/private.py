@@ -172,8 +172,7 @@ def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterato
     with _opened(name, os.O_DIRECTORY, parent) as directory:
         state = os.fstat(directory)
         if state.st_uid != os.geteuid() or state.st_mode & _OTHERS:
-            msg = f"'{name}' is not private to this user"
-            raise PermissionError(msg)
+            raise PermissionError(f"'{name}' is not private to this user")
         yield directory
 
 
@@ -187,8 +186,7 @@ def opened_own_file(name: str, directory: int) -> Iterator[int]:
     with _opened(name, os.O_RDWR, directory) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_nlink != 1:
-            msg = f"'{name}' is no plain file of this user"
-            raise PermissionError(msg)
+            raise PermissionError(f"'{name}' is no plain file of this user")
         yield file
 
 

@@ -54,8 +54,7 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> None:
     """Run a command; what it says in failing is on the terminal already."""
     status = subprocess.run(command, check=False, env=environment).returncode
     if status:
-        msg = f"Failed ({status}): {' '.join(command)}"
-        raise SystemExit(msg)
+        raise SystemExit(f"Failed ({status}): {' '.join(command)}")
 
 
 if __name__ == "__main__":

@@ -199,8 +199,7 @@ def _refuse_unreachable(scenario: Scenario) -> None:
         for matched in (True, False):
             clauses = [clause for clause in statement.clauses if clause.matched is matched]
             if any(clause.condition is None for clause in clauses[:-1]):
-                msg = "A WHEN clause cannot be reached"
-                raise InexpressibleError(msg)
+                raise InexpressibleError("A WHEN clause cannot be reached")
 
 
 class Trino:
@@ -253,8 +252,7 @@ def _refuse_single_columns(scenario: Scenario) -> None:
     """Refuse what ends in another way where a store changes single columns: Iceberg's tables get whole rows."""
     rows = replace(scenario, settings=replace(scenario.settings, paradigm="DELETE_ROW_AND_INSERT_ROW"))
     if predict(rows, "trino") != predict(scenario, "trino"):
-        msg = "A row cannot have two versions in a store of single columns"
-        raise InexpressibleError(msg)
+        raise InexpressibleError("A row cannot have two versions in a store of single columns")
 
 
 def trino_class(error: TrinoError | RowMergeError) -> str:

@@ -32,8 +32,10 @@ def find_server() -> Path:
     versions = {path: _version(path) for path in found}
     fitting = [path for path, version in versions.items() if version >= OLDEST]
     if not fitting:
-        msg = f"No PostgreSQL server of version {OLDEST} or newer was found" + (f", only {versions}" if versions else "")
-        raise SetupError(msg, hint="Install one: apt-get install postgresql, or brew install postgresql.")
+        raise SetupError(
+            f"No PostgreSQL server of version {OLDEST} or newer was found" + (f", only {versions}" if versions else ""),
+            hint="Install one: apt-get install postgresql, or brew install postgresql.",
+        )
     return max(fitting, key=versions.__getitem__)
 
 
@@ -84,8 +86,10 @@ def _unprivileged() -> str | None:
     for name in ("postgres", "nobody"):
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name
-    msg = "PostgreSQL does not run as root, and there is no user 'postgres' or 'nobody' to run it"
-    raise SetupError(msg, hint="Run this as an ordinary user.")
+    raise SetupError(
+        "PostgreSQL does not run as root, and there is no user 'postgres' or 'nobody' to run it",
+        hint="Run this as an ordinary user.",
+    )
 
 
 def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
@@ -101,5 +105,6 @@ def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
         check=False,
     )
     if done.returncode:
-        msg = f"{Path(command[0]).name} failed ({done.returncode}): {done.stderr.strip()}"
-        raise SetupError(msg, hint="The server's log may say more.")
+        raise SetupError(
+            f"{Path(command[0]).name} failed ({done.returncode}): {done.stderr.strip()}", hint="The server's log may say more."
+        )

@@ -52,9 +52,10 @@ class SparkIceberg:
 
         python, jar = os.environ.get("ROWMERGE_ICEBERG_PYTHON"), os.environ.get("ROWMERGE_ICEBERG_JAR")
         if not python or not jar:
-            msg = "There is no Spark with Iceberg"
-            hint = "ROWMERGE_ICEBERG_PYTHON names a Python with PySpark, ROWMERGE_ICEBERG_JAR the runtime of Iceberg for it."
-            raise SetupError(msg, hint=hint)
+            raise SetupError(
+                "There is no Spark with Iceberg",
+                hint="ROWMERGE_ICEBERG_PYTHON names a Python with PySpark, ROWMERGE_ICEBERG_JAR the runtime of Iceberg for it.",
+            )
         self._folder, self._warehouse = Path(folder), Path(folder) / "spark"
         self._connector = IcebergConnector(str(self._folder / "own"))
         engine.add_catalog("lake", self._connector)
@@ -155,8 +156,10 @@ class SparkIceberg:
                 error: str | None = json.loads(line.removeprefix("ANSWER "))["error"]
                 return error
         self._errors.seek(0)
-        msg = f"Spark with Iceberg has ended: {self._errors.read()[-2000:]}"
-        raise SetupError(msg, hint="Is the PySpark of ROWMERGE_ICEBERG_PYTHON the one that the runtime is made for?")
+        raise SetupError(
+            f"Spark with Iceberg has ended: {self._errors.read()[-2000:]}",
+            hint="Is the PySpark of ROWMERGE_ICEBERG_PYTHON the one that the runtime is made for?",
+        )
 
     def close(self) -> None:
         """End Spark, and close the connector."""

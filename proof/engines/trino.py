@@ -51,8 +51,10 @@ class TrinoClient:
         parts = urlsplit(url)
         self.catalog = parts.path.strip("/")
         if parts.scheme not in {"http", "https"} or not parts.hostname or not self.catalog or "/" in self.catalog:
-            msg = f"Not the URL of a catalog of a Trino server: {url}"
-            raise SetupError(msg, hint="It is written like http://user@127.0.0.1:8080/iceberg.")
+            raise SetupError(
+                f"Not the URL of a catalog of a Trino server: {url}",
+                hint="It is written like http://user@127.0.0.1:8080/iceberg.",
+            )
         place = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
         self._statements = f"{parts.scheme}://{place}/v1/statement"
         self._headers = {
@@ -96,5 +98,6 @@ class TrinoClient:
                     raise
                 time.sleep(_PAUSE)
             except urllib.error.URLError as error:
-                msg = f"No Trino server answers at {self._statements}: {error.reason}"
-                raise SetupError(msg, hint="Start one, or leave --trino out.") from error
+                raise SetupError(
+                    f"No Trino server answers at {self._statements}: {error.reason}", hint="Start one, or leave --trino out."
+                ) from error

@@ -106,13 +106,13 @@ def coerce(value: Any, kind: Type) -> Any:
     if kind.base in _INTEGERS:
         number = int(_EXACT.quantize(value, Decimal(1))) if isinstance(value, Decimal) else int(value)
         if not -_INTEGERS[kind.base] <= number < _INTEGERS[kind.base]:
-            raise OutOfRangeError(f"{value} does not fit {kind}")  # noqa: EM102, TRY003 - it is counted, never shown
+            raise OutOfRangeError(f"{value} does not fit {kind}")
         return number
     if kind.base == "decimal":
         precision, scale = kind.parameters
         exact = _EXACT.quantize(_EXACT.create_decimal(value), Decimal(1).scaleb(-scale))
         if abs(exact) >= Decimal(1).scaleb(precision - scale):
-            raise OutOfRangeError(f"{value} does not fit {kind}")  # noqa: EM102, TRY003 - as above
+            raise OutOfRangeError(f"{value} does not fit {kind}")
         # Zero has no sign in SQL.
         return abs(exact) if exact == 0 else exact
     if kind.base == "double":

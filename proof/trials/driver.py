@@ -146,8 +146,7 @@ def read(connector: Connector, schema: str, table: str = "t") -> pa.Table:
         metadata = connector.get_metadata(transaction)
         handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         if handle is None:
-            msg = f"Table '{table}' is gone"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"Table '{table}' is gone")
         columns = list(metadata.get_column_handles(session, handle))
         provider, pages = connector.get_page_source_provider(), []
         for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):

@@ -114,8 +114,7 @@ class Kernel:
         """
         reply = self.run(f"import json; print({_VALUE!r} + json.dumps({code}))")
         if reply.status != "ok":
-            msg = f"The kernel failed: {reply}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"The kernel failed: {reply}")
         # Workers of a canceled job print tracebacks, and a kernel may send a line and its end in two messages.
         value, _ = json.JSONDecoder().raw_decode("".join(reply.outputs).rpartition(_VALUE)[2])
         return value
@@ -264,8 +263,7 @@ def whole():
 """
     )
     if reply.status != "ok":
-        msg = f"The table could not be made: {reply}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"The table could not be made: {reply}")
     return name
 
 
@@ -277,8 +275,7 @@ def _seconds(kernel: Kernel, cell: str, table: str) -> float:
         reply = kernel.run(_filled(cell, table, 0))
         times.append(time.monotonic() - began)
         if reply.status != "ok":
-            msg = f"A cell failed that nothing disturbed: {reply}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"A cell failed that nothing disturbed: {reply}")
     return min(times)
 
 

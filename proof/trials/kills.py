@@ -116,8 +116,7 @@ class Child:
         line = self._process.stdout.readline()  # type: ignore[union-attr]
         if not line:
             self._log.seek(0)
-            msg = f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}")
         answered: dict[str, Any] = json.loads(line)
         return answered
 
@@ -219,8 +218,7 @@ class Trials:
         self._table = after
         told = self._look(remove=False)
         if told["digest"] != _digest(after) or told["orphans"]:
-            msg = f"The MERGE that nobody disturbed left {told}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"The MERGE that nobody disturbed left {told}")
 
     def close(self) -> None:
         """End the driver, and remove what the trials have needed beside the store."""

@@ -136,9 +136,11 @@ class Engine:
             failures["Spark"] = error
         if failures:
             told = "; ".join(f"{name}: {error_text(error)}" for name, error in failures.items())
-            msg = f"Not everything could be closed: {told}"
-            hint = "All else is closed; what is named here may hold files or connections."
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint) from next(iter(failures.values()))
+            raise ConnectorError(
+                f"Not everything could be closed: {told}",
+                code="GENERIC_INTERNAL_ERROR",
+                hint="All else is closed; what is named here may hold files or connections.",
+            ) from next(iter(failures.values()))
 
     def __enter__(self) -> Engine:
         return self
@@ -219,8 +221,7 @@ class Engine:
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
         result = self.run(f"SELECT * FROM {name}{as_of}")
         if result.table is None:
-            msg = f"A query of {name} gave no rows"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"A query of {name} gave no rows")
         return result.table
 
     def full_name(self, name: str) -> TableName:

@@ -144,9 +144,11 @@ class Options:
         given = {}
         for name, value in values.items():
             if name not in names:
-                hint = did_you_mean(name, names) or f"There are: {', '.join(names)}."
-                msg = f"There is no option '{name}'"
-                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+                raise RowMergeError(
+                    f"There is no option '{name}'",
+                    code="INVALID_ARGUMENTS",
+                    hint=did_you_mean(name, names) or f"There are: {', '.join(names)}.",
+                )
             if value is not None:
                 given[name] = _checked(name, value)
         return replace(self, **given)
@@ -231,5 +233,6 @@ def _is_bound(value: Any) -> bool:
 
 
 def _refuse(name: str, value: object, choices: tuple[str, ...]) -> None:
-    msg = f"{name} = {str(value)!r} is not possible"
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}.")
+    raise RowMergeError(
+        f"{name} = {str(value)!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}."
+    )

@@ -144,13 +144,13 @@ class Result:
         import pandas as pd
 
         if self.trace.output is None:
-            msg = f"What this {self.trace.kind} has written is not known"
-            hint = (
-                "A connector tells it by a ConnectorOutputMetadata from its finish calls."
+            raise RowMergeError(
+                f"What this {self.trace.kind} has written is not known",
+                code="NOT_SUPPORTED",
+                hint="A connector tells it by a ConnectorOutputMetadata from its finish calls."
                 if self.trace.connector
-                else _NOTHING_WRITTEN
+                else _NOTHING_WRITTEN,
             )
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
         names = [field.name for field in fields(Written)]
         return pd.DataFrame([astuple(one) for one in self.trace.output.written], columns=names, dtype=object)
 
@@ -244,9 +244,10 @@ class Result:
                 now; NOT_SUPPORTED for cells of another source, where no engine has run it, as of a saved trace, or where the trace has not all rows that took part.
         """
         if self.again is None:
-            msg = f"This {self.trace.kind} cannot be run once more"
             raise RowMergeError(
-                msg, code="NOT_SUPPORTED", hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result."
+                f"This {self.trace.kind} cannot be run once more",
+                code="NOT_SUPPORTED",
+                hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result.",
             )
         return self.again.run(sql, source, **options)
 
@@ -323,8 +324,9 @@ class Result:
             msg = f"The rows that this {trace.kind} left are not known"
             if trace.error is not None:
                 msg = f"This {trace.kind} failed ({trace.error.code}), so it left no rows to check"
-            hint = "Check a query of the table, or a MERGE, UPDATE or DELETE that has run."
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+            raise RowMergeError(
+                msg, code="NOT_SUPPORTED", hint="Check a query of the table, or a MERGE, UPDATE or DELETE that has run."
+            )
         return rows
 
     def record(self) -> Record:
@@ -339,9 +341,11 @@ class Result:
         if self.recording is not None and self.recording.record is not None:
             return self.recording.record
         missing = self.recording.missing if self.recording is not None else ""
-        msg = f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}"
-        hint = "Run the statement with record=True, or %%merge --record FILE; a trace that was saved has none."
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        raise RowMergeError(
+            f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}",
+            code="NOT_SUPPORTED",
+            hint="Run the statement with record=True, or %%merge --record FILE; a trace that was saved has none.",
+        )
 
     def explore(self) -> Explorer:
         """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.

@@ -130,8 +130,11 @@ class MergeMagic(Magics):
     def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> None:
         """Run the statements of a cell, each shown as it ends."""
         if first_line > 1 and use.rest:
-            msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options")
+            raise RowMergeError(
+                f"'{use.rest}' stands behind the options; statements begin on the cell's second line",
+                code="INVALID_ARGUMENTS",
+                hint="%merge help lists the options",
+            )
         parts = use.values.get("show", self.show) or None
         _check_parts(parts)
         rendered = render(source, self.shell.user_ns)
@@ -142,8 +145,9 @@ class MergeMagic(Magics):
 
         statements = split_statements(rendered.text)
         if not statements:
-            msg = "The cell has no statement"
-            raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge")
+            raise RowMergeError(
+                "The cell has no statement", code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge"
+            )
         _check_clashes(use)
         _check_alone(use, len(statements))
         options = self._options(use)
@@ -246,9 +250,11 @@ class MergeMagic(Magics):
         # Not isinstance: a stand-in with the same methods will do, as in tests.
         if engine is None or isinstance(engine, type) or not all(hasattr(engine, method) for method in ("run", "explain")):
             there = [key for key, value in self.shell.user_ns.items() if isinstance(value, Engine) and not key.startswith("_")]
-            hint = f"There are: {', '.join(there)}" if there else f"Make one: {name} = rowmerge_nb.Engine()"
-            msg = f"The variable '{name}' holds no engine"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise RowMergeError(
+                f"The variable '{name}' holds no engine",
+                code="INVALID_ARGUMENTS",
+                hint=f"There are: {', '.join(there)}" if there else f"Make one: {name} = rowmerge_nb.Engine()",
+            )
         return engine  # type: ignore[no-any-return]
 
     def _command(self, name: str, use: MagicUse) -> None:
@@ -274,8 +280,9 @@ class MergeMagic(Magics):
     def _undo(self, use: MagicUse) -> None:
         """Take back a change, and show what that was."""
         if refused := sorted(set(use.values) - {"engine"}):
-            msg = f"--{refused[0]} and %merge undo do not go together"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{refused[0]} out.")
+            raise RowMergeError(
+                f"--{refused[0]} and %merge undo do not go together", code="INVALID_ARGUMENTS", hint=f"Leave --{refused[0]} out."
+            )
         engine, table = self._engine(use), use.rest.partition(" ")[2]
         result = engine.undo(table or None)
         self.shell.user_ns["_merge"] = result
@@ -346,9 +353,10 @@ def _check_clashes(use: MagicUse) -> None:
     for name, refused in _CLASHES.items():
         for other, why in refused.items():
             if use.has(name) and use.has(other):
-                msg = f"--{name} and --{other} do not go together{f': {why}' if why else ''}"
                 raise RowMergeError(
-                    msg, code="INVALID_ARGUMENTS", hint="Leave one of them out." if why else f"Leave --{other} out."
+                    f"--{name} and --{other} do not go together{f': {why}' if why else ''}",
+                    code="INVALID_ARGUMENTS",
+                    hint="Leave one of them out." if why else f"Leave --{other} out.",
                 )
 
 
@@ -360,8 +368,11 @@ def _check_alone(use: MagicUse, statements: int) -> None:
     """
     for name, what in _ALONE.items():
         if use.has(name) and statements > 1:
-            msg = f"{what}, and the cell has {statements}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Put the statement to {name} into a cell of its own.")
+            raise RowMergeError(
+                f"{what}, and the cell has {statements}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Put the statement to {name} into a cell of its own.",
+            )
 
 
 def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
@@ -445,8 +456,11 @@ def _with_more_options(use: MagicUse) -> MagicUse:
         table, behind = behind.rest, replace(behind, rest="")
     if behind.rest or behind.quiet_name:
         takes = "the name of a table, and options" if command.lower() == "undo" else "options only"
-        msg = f"'{more.strip()}' stands behind %merge {command}, which takes {takes}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options.")
+        raise RowMergeError(
+            f"'{more.strip()}' stands behind %merge {command}, which takes {takes}",
+            code="INVALID_ARGUMENTS",
+            hint="%merge help lists the options.",
+        )
     return MagicUse(
         {**use.values, **behind.values}, use.quiet_name, f"{command} {table}" if command.lower() == "undo" else use.rest
     )
@@ -460,11 +474,13 @@ def _check_doctor(command: str, use: MagicUse) -> None:
         ("prepare", "%merge doctor", command == "doctor"),
     ):
         if use.has(name) and not there:
-            msg = f"--{name} is an option of {needed}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Write `{needed} --{name}`.")
+            raise RowMergeError(
+                f"--{name} is an option of {needed}", code="INVALID_ARGUMENTS", hint=f"Write `{needed} --{name}`."
+            )
     if use.has("prepare") and use.has("orphans"):
-        msg = "--prepare and --orphans do not go together"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Run `%merge doctor` once with each.")
+        raise RowMergeError(
+            "--prepare and --orphans do not go together", code="INVALID_ARGUMENTS", hint="Run `%merge doctor` once with each."
+        )
 
 
 def _ended(hint: str | None, follows: str) -> str | None:
@@ -481,9 +497,11 @@ def _check_parts(parts: str | None) -> None:
     names = [part.strip() for part in parts.split(",")]
     for name in filter(None, names) if any(names) else [parts]:
         if name not in {*PARTS, *PRESETS}:
-            msg = f"--show has no part '{name}'"
-            hint = f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise RowMergeError(
+                f"--show has no part '{name}'",
+                code="INVALID_ARGUMENTS",
+                hint=f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together.",
+            )
 
 
 def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
@@ -556,8 +574,7 @@ def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
             try:
                 return dict(tomllib.loads(file.read_text("utf-8")).get("tool", {}).get("rowmerge_nb", {})), file
             except (OSError, ValueError, AttributeError, TypeError) as error:
-                msg = f"{file} cannot be read: {error}"
-                raise SetupError(msg) from error
+                raise SetupError(f"{file} cannot be read: {error}") from error
     return {}, None
 
 

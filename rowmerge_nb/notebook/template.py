@@ -151,11 +151,16 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
         try:
             return end + 2, eval(code, dict(namespace))  # noqa: S307 - the user's own expression in the user's own notebook
         except Exception as failure:
-            msg = f"The expression {{{{ {text} }}}} failed: {error_text(failure)}"
-            raise _error(source, start, end + 2 - start, msg) from failure
+            raise _error(
+                source, start, end + 2 - start, f"The expression {{{{ {text} }}}} failed: {error_text(failure)}"
+            ) from failure
     text = source[start + 2 : first].strip()
-    msg = f"{{{{ {text} }}}} is not a Python expression" if text else "There is no expression between the braces"
-    raise _error(source, start, first + 2 - start, msg)
+    raise _error(
+        source,
+        start,
+        first + 2 - start,
+        f"{{{{ {text} }}}} is not a Python expression" if text else "There is no expression between the braces",
+    )
 
 
 def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
@@ -195,8 +200,7 @@ def sql_text(value: Any) -> str:
         value = value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
         if not value:
-            msg = f"An empty {type(value).__name__} has no values to insert, and SQL has no empty list"
-            raise _NotSqlError(msg)
+            raise _NotSqlError(f"An empty {type(value).__name__} has no values to insert, and SQL has no empty list")
         return ", ".join(_literal(item) for item in value)
     return _literal(value)
 
@@ -205,8 +209,9 @@ def _literal(value: Any) -> str:
     if is_frame(value):
         raise _NotSqlError(_FRAME)
     if isinstance(value, Mapping):
-        msg = f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as in {{{{ name['key'] }}}}"
-        raise _NotSqlError(msg)
+        raise _NotSqlError(
+            f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as in {{{{ name['key'] }}}}"
+        )
     if isinstance(value, list | tuple):
         # A row within a list of rows.
         return f"({sql_text(value)})"
@@ -214,6 +219,5 @@ def _literal(value: Any) -> str:
         return found
     text = str(value)
     if text.startswith("<"):
-        msg = f"A value of type {type(value).__name__} cannot be written as SQL"
-        raise _NotSqlError(msg)
+        raise _NotSqlError(f"A value of type {type(value).__name__} cannot be written as SQL")
     return text

@@ -104,8 +104,7 @@ class _Steps:
         layout = tuple((column.symbol, str(column.type)) for column in columns)
         details = tuple(f"{name} := {symbol}" for name, (symbol, _) in zip(node.names, layout, strict=True) if name != symbol)
         details += executed_by(node)
-        said = (("columnNames", f"[{', '.join(node.names)}]"),)
-        return below.under(Step("Output", said, layout, details, (below.step,)))
+        return below.under(Step("Output", (("columnNames", f"[{', '.join(node.names)}]"),), layout, details, (below.step,)))
 
     def _by(self, below: Spread, keys: list[str]) -> Spread:
         remote = remote_exchange(below.step, below.scheme, Partitioning("HASH", tuple(keys)))

@@ -131,8 +131,7 @@ def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | 
         rows = answered(query) if query.kind == "in" else 1
         if rows is None or rows > most:
             size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
-            msg = f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)"
-            raise UnprintableError(msg)
+            raise UnprintableError(f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)")
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:

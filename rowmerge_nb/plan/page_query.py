@@ -89,8 +89,7 @@ def page_query(source: Source) -> PagedQuery:
     """
     table = table_of_pages(source)
     if source.tree is None:
-        msg = "a query of this form"
-        raise UnprintableError(msg)
+        raise UnprintableError("a query of this form")
     _check_form(source.tree)
     root, columns = planned_query(source.tree)
     nodes = list(_chain(root))
@@ -101,8 +100,7 @@ def page_query(source: Source) -> PagedQuery:
     selected = ", ".join(f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(columns))
     sql = f"SELECT {selected} FROM ({texts.node(root)})"
     if printer.subqueries:
-        msg = "a subquery"
-        raise UnprintableError(msg)
+        raise UnprintableError("a subquery")
     whole = any(isinstance(node, Aggregation | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes)
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
@@ -117,11 +115,9 @@ def _check_form(query: object) -> None:
     """
     while isinstance(query, Selected | Ordered | Coerced):
         if isinstance(query, Selected | Ordered) and query.ties:
-            msg = "rows WITH TIES"
-            raise UnprintableError(msg)
+            raise UnprintableError("rows WITH TIES")
         if isinstance(query, Selected) and query.having is not None and query.keys is None:
-            msg = "HAVING without GROUP BY"
-            raise UnprintableError(msg)
+            raise UnprintableError("HAVING without GROUP BY")
         query = query.source
 
 
@@ -154,8 +150,7 @@ class _Texts:
     def node(self, node: QueryNode) -> str:
         symbols = [column.symbol.lower() for column in node.outputs]
         if len(set(symbols)) < len(symbols):
-            msg = "columns whose names differ by the case of letters alone"
-            raise UnprintableError(msg)
+            raise UnprintableError("columns whose names differ by the case of letters alone")
         for column in node.outputs:
             check_carried(column.type)
         if isinstance(node, Filtered):
@@ -185,8 +180,7 @@ class _Texts:
             check_grouped(key.type)
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
-            msg = "a group without a column"
-            raise UnprintableError(msg)
+            raise UnprintableError("a group without a column")
         calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *calls])} FROM ({self.node(node.source)}){grouped}"

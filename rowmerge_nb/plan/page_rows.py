@@ -38,8 +38,7 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
     source = nodes[-1]
     assert isinstance(source, Source)
     if any(isinstance(node, Project) for node in nodes):
-        msg = "RETURNING"
-        raise UnprintableError(msg)
+        raise UnprintableError("RETURNING")
     for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
         _check_printable(without_refusal(check.value)[0], condition=False)
     return page_source(source)
@@ -86,12 +85,10 @@ def _rows_of(query: Query | None) -> _Rows:
     if isinstance(query, Selected) and _is_plain(query):
         rows = _rows_of(query.source)
         if query.where is not None and rows.where is not None:
-            msg = "two conditions, one on the rows of the other"
-            raise UnprintableError(msg)
+            raise UnprintableError("two conditions, one on the rows of the other")
         where = rows.where if query.where is None else _over(rows, query.where, condition=True)
         return replace(rows, values={column.symbol: _over(rows, value) for column, value in query.outputs}, where=where)
-    msg = "more than conditions and values of one table"
-    raise UnprintableError(msg)
+    raise UnprintableError("more than conditions and values of one table")
 
 
 def _is_plain(query: Selected) -> bool:
@@ -113,16 +110,14 @@ def _over(rows: _Rows, value: Typed, *, condition: bool = False) -> Typed:
         return rows.values[tree.symbol]
     columns = [part for part in walk(tree) if isinstance(part, Column)]
     if not all(column.symbol in rows.values for column in columns):
-        msg = "a column of another query"
-        raise UnprintableError(msg)
+        raise UnprintableError("a column of another query")
     values = [rows.values[column.symbol] for column in columns]
     origin = tree.origin
     if _is_converted_column(tree):
         # What is stored is the value as it was written, in the type of a column.
         origin = values[0].origin or origin
     elif not all(isinstance(value, Column | Constant) for value in values):
-        msg = "a value of a value"
-        raise UnprintableError(msg)
+        raise UnprintableError("a value of a value")
     result = replace(replaced(tree, list(zip(columns, values, strict=True))), origin=origin)
     _check_printable(result, condition=condition)
     return result
@@ -138,15 +133,13 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
     printer = PagePrinter()
     printer.text(tree, condition=condition)
     if printer.subqueries:
-        msg = "a subquery"
-        raise UnprintableError(msg)
+        raise UnprintableError("a subquery")
 
 
 def _value(rows: _Rows, symbol: Symbol) -> Typed:
     value = rows.values[symbol.name]
     if value.type.arrow != symbol.type.arrow and not is_null(value):
-        msg = f"{value.type} as {symbol.type}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{value.type} as {symbol.type}")
     return value
 
 

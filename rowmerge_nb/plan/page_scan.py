@@ -28,15 +28,14 @@ def table_of_pages(source: Source) -> TableBinding:
     views = list(source.reads.views)
     tables = [table for table in source.tables if table.view in views]
     if len(tables) != 1 or len(views) != 1:
-        msg = "a query that reads no table" if not tables else f"a query with {plural(len(views), 'scan')} of tables"
-        raise UnprintableError(msg)
+        raise UnprintableError(
+            "a query that reads no table" if not tables else f"a query with {plural(len(views), 'scan')} of tables"
+        )
     [table] = tables
     if table.rows is not None:
-        msg = "rows of VALUES"
-        raise UnprintableError(msg)
+        raise UnprintableError("rows of VALUES")
     if table.dataframe is not None and not table.has_rows_at_hand:
-        msg = f"'{table.display}', a DataFrame of Spark"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"'{table.display}', a DataFrame of Spark")
     return table
 
 
@@ -58,8 +57,7 @@ def page_scan(
     pairs = list(columns)
     refused = [name for _, name in pairs if name in table.refused]
     if refused:
-        msg = f"column '{refused[0]}', whose values have no SQL type"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"column '{refused[0]}', whose values have no SQL type")
     return TableScan(
         id=source.id,
         outputs=tuple(Symbol(column.symbol, column.type) for column, _ in pairs) or (Symbol("$some", table.readable[0].type),),

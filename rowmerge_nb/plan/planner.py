@@ -221,9 +221,11 @@ class RowChangePlanner:
         names = [column.name for column in self.columns]
         for name in named:
             if name not in names:
-                msg = f"The insert layout of '{self.analysis.target.qualified}' names column '{name}', which the table does not have"
-                hint = f"The connector names columns as in its metadata: {', '.join(names)}."
-                raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
+                raise ConnectorError(
+                    f"The insert layout of '{self.analysis.target.qualified}' names column '{name}', which the table does not have",
+                    code="GENERIC_INTERNAL_ERROR",
+                    hint=f"The connector names columns as in its metadata: {', '.join(names)}.",
+                )
         return tuple(i for i, name in enumerate(names) if name in named)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
@@ -354,9 +356,10 @@ class _MergePlanner(RowChangePlanner):
     def plan(self) -> Output:
         on = self.analysis.on
         if not is_deterministic(on.tree) and not has_subquery(on.tree):
-            msg = "The ON condition may not give another value each time it is evaluated"
-            hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
-            raise ConnectorError(msg, hint=hint).at(self.analysis.on.span)
+            raise ConnectorError(
+                "The ON condition may not give another value each time it is evaluated",
+                hint="Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s.",
+            ).at(self.analysis.on.span)
         source = self._source()
         join_type = JoinType.FULL if any(clause.by_source for clause in self.analysis.clauses) else JoinType.RIGHT
         if join_type is JoinType.FULL:

@@ -248,9 +248,11 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
     node = "AggregationNode" if query.kind == "in" else "JoinNode"
     if query.kind == "scalar" and not query.aggregates:
         node = "MarkDistinctNode"
-    msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
-    hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
-    return AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint).at(expression.span)
+    return AnalysisError(
+        f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}",
+        code="GENERIC_INTERNAL_ERROR",
+        hint=f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}",
+    ).at(expression.span)
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:

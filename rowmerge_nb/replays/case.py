@@ -62,8 +62,7 @@ def case(
     {'id': [None, 1], 'name': [None, 'b'], 'operation': [2, 1], 'row_id': [0, None]}
     """
     if kind not in KINDS:
-        msg = f"kind = {kind!r} is not possible"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(KINDS)}.")
+        raise RowMergeError(f"kind = {kind!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(KINDS)}.")
     schema, _, name = table.rpartition(".")
     empty = Record(
         statement="",
@@ -86,8 +85,11 @@ def case(
         made = tuple(HandedPage(number, _page(empty, page, len(rows))) for number, page in pages)
         target = _batch(values, empty.schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        msg = f"The values do not make pages of the columns {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="A row has a value for every column.") from error
+        raise RowMergeError(
+            f"The values do not make pages of the columns {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}",
+            code="INVALID_ARGUMENTS",
+            hint="A row has a value for every column.",
+        ) from error
     from dataclasses import replace
 
     return replace(empty, pages=made, rows=target)
@@ -104,8 +106,11 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
                 msg, code="INVALID_ARGUMENTS", hint=did_you_mean(str(operation), known) or f"There are: {', '.join(known)}."
             )
         if place is not None and not (type(place) is int and 0 <= place < count):
-            msg = f"Row {place!r} of the target is not there: it has {count}, counted from 0"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the place of a row, or None for a row to insert.")
+            raise RowMergeError(
+                f"Row {place!r} of the target is not there: it has {count}, counted from 0",
+                code="INVALID_ARGUMENTS",
+                hint="Give the place of a row, or None for a row to insert.",
+            )
         if record.row_id is None:
             made.append([*values])
         elif record.flow is Flow.UPDATABLE:
@@ -119,7 +124,6 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
 def _batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
     for row in rows:
         if len(row) != len(schema):
-            msg = f"{tuple(row)} has {len(row)} values, and there are {len(schema)}: {', '.join(schema.names)}"
-            raise ValueError(msg)
+            raise ValueError(f"{tuple(row)} has {len(row)} values, and there are {len(schema)}: {', '.join(schema.names)}")
     arrays = [pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -43,9 +43,11 @@ class Origin:
         if isinstance(given, str):
             given = _named(given)
         if not isinstance(given, Connector) and not callable(given):
-            msg = f"connector is of type {type(given).__name__}, which is not possible"
-            hint = "Give a connector, a class or function that makes one, or its name: 'shop:make_connector'."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise RowMergeError(
+                f"connector is of type {type(given).__name__}, which is not possible",
+                code="INVALID_ARGUMENTS",
+                hint="Give a connector, a class or function that makes one, or its name: 'shop:make_connector'.",
+            )
         return cls(given)
 
     @property
@@ -81,8 +83,11 @@ class Origin:
         with tempfile.TemporaryDirectory(prefix="rowmerge_nb-replay-", ignore_cleanup_errors=True) as folder:
             made = self.given(*([Path(folder)] if _takes_folder(self.given) else []))
             if not isinstance(made, Connector):
-                msg = f"{self.name} gave {type(made).__name__}; it gives a rowmerge_nb.Connector"
-                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a class or a function that makes a connector.")
+                raise RowMergeError(
+                    f"{self.name} gave {type(made).__name__}; it gives a rowmerge_nb.Connector",
+                    code="INVALID_ARGUMENTS",
+                    hint="Give a class or a function that makes a connector.",
+                )
             try:
                 yield made
             finally:
@@ -94,13 +99,13 @@ def _named(text: str) -> Any:
     module, _, name = text.partition(":")
     hint = "Give 'module:name' of a class or function that makes a connector, such as 'shop:make_connector'."
     if not module or not name.isidentifier():
-        msg = f"connector = {text!r} is not possible"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(f"connector = {text!r} is not possible", code="INVALID_ARGUMENTS", hint=hint)
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        msg = f"connector = {text!r} cannot be imported: {error_text(error)}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint) from error
+        raise RowMergeError(
+            f"connector = {text!r} cannot be imported: {error_text(error)}", code="INVALID_ARGUMENTS", hint=hint
+        ) from error
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:

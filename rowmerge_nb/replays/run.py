@@ -124,9 +124,11 @@ class Replay:
             RowMergeError: NOT_SUPPORTED if no call failed.
         """
         if self.error is None:
-            msg = "No call failed in this replay, so there is no line to stop at"
-            hint = "Put breakpoint() into the connector, and replay the record again: it works in this process."
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+            raise RowMergeError(
+                "No call failed in this replay, so there is no line to stop at",
+                code="NOT_SUPPORTED",
+                hint="Put breakpoint() into the connector, and replay the record again: it works in this process.",
+            )
         from rowmerge_nb.replays.debugging import debugger_at
 
         debugger_at(self.error)
@@ -230,13 +232,14 @@ def _chosen(record: Record, writer: int | None, split: int | None, call: str | N
     """Give whose pages are handed over, and the last call that is made."""
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
-        msg = f"call = {call!r} is not possible"
-        hint = did_you_mean(str(call), steps) or f"There are: {', '.join(steps)}."
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(
+            f"call = {call!r} is not possible",
+            code="INVALID_ARGUMENTS",
+            hint=did_you_mean(str(call), steps) or f"There are: {', '.join(steps)}.",
+        )
     asked = writer if writer is not None else split
     if writer is not None and split is not None:
-        msg = "writer and split do not go together"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give one of them.")
+        raise RowMergeError("writer and split do not go together", code="INVALID_ARGUMENTS", hint="Give one of them.")
     if asked is None:
         return record.writers, call or steps[-1]
     name = "writer" if writer is not None else "split"
@@ -244,11 +247,15 @@ def _chosen(record: Record, writer: int | None, split: int | None, call: str | N
     if split is not None and record.flow is Flow.MERGE:
         return (), steps[0]
     if name != record.worker:
-        msg = "A record of the older flow has no writers: page sources changed what they had read"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give split=, one of {_listed(record.writers)}.")
+        raise RowMergeError(
+            "A record of the older flow has no writers: page sources changed what they had read",
+            code="INVALID_ARGUMENTS",
+            hint=f"Give split=, one of {_listed(record.writers)}.",
+        )
     if asked not in record.writers:
-        msg = f"The record has no pages of {name} {asked}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}.")
+        raise RowMergeError(
+            f"The record has no pages of {name} {asked}", code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}."
+        )
     return (asked,), call or steps[1]
 
 

@@ -53,9 +53,11 @@ def shrunk(done: Replay, seconds: float) -> Replay:
     """Shrink a replay that fails; see `shrink`."""
     checked(seconds, "seconds", lambda value: isinstance(value, int | float) and value > 0, "a number of seconds")
     if not done.failed:
-        msg = "This replay does not fail, so there is nothing to shrink"
-        hint = "A record of all pages, replayed on what makes a connector, compares the rows that are left as well."
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        raise RowMergeError(
+            "This replay does not fail, so there is nothing to shrink",
+            code="NOT_SUPPORTED",
+            hint="A record of all pages, replayed on what makes a connector, compares the rows that are left as well.",
+        )
     trial = _Trial(done, time.monotonic() + seconds)
     over = ""
     try:

@@ -103,8 +103,11 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
         if not problem:
             return Prepared(name, has_rows=True, is_own=True)
     if found is None:
-        msg = f"{type(connector).__name__} has no table {name}, and none can be made: {problem}"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Give make_table=..., a function of connector, metadata and rows.")
+        raise RowMergeError(
+            f"{type(connector).__name__} has no table {name}, and none can be made: {problem}",
+            code="NOT_SUPPORTED",
+            hint="Give make_table=..., a function of connector, metadata and rows.",
+        )
     if is_own and _refilled(connector, record, name, rows):
         return Prepared(name, has_rows=True, is_own=True)
     why = f"The table {name} of the connector has other rows than that of the record, and none can be made: {problem}"

@@ -38,9 +38,11 @@ def write_test(done: Replay, path: str | Path, connector: str | None, make_table
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except OSError as error:
-        msg = f"The test cannot be written as '{file}': {error.strerror or error}"
-        hint = "Name a file that is not there yet, in a directory that you may write to."
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint) from error
+        raise RowMergeError(
+            f"The test cannot be written as '{file}': {error.strerror or error}",
+            code="INVALID_ARGUMENTS",
+            hint="Name a file that is not there yet, in a directory that you may write to.",
+        ) from error
     return file
 
 
@@ -49,19 +51,20 @@ def _reference(done: Replay, connector: str | None) -> str:
     if connector is not None:
         origin = Origin.of(connector)
         if not origin.is_own:
-            msg = f"connector = {connector!r} is a connector, which would be changed by every run of the test"
             raise RowMergeError(
-                msg, code="INVALID_ARGUMENTS", hint="Give what makes one: a class, or a function without arguments."
+                f"connector = {connector!r} is a connector, which would be changed by every run of the test",
+                code="INVALID_ARGUMENTS",
+                hint="Give what makes one: a class, or a function without arguments.",
             )
         return connector
     found = done.origin.reference
     if found is None:
-        msg = f"A file cannot import {done.origin.name}: it is a connector itself, or was defined in a notebook or within a function"
-        hint = (
-            "Put the lines of the connector into a file, such as shop.py, with a function `def make_connector(): return ShopConnector()`, "
-            "and give connector='shop:make_connector'."
+        raise RowMergeError(
+            f"A file cannot import {done.origin.name}: it is a connector itself, or was defined in a notebook or within a function",
+            code="INVALID_ARGUMENTS",
+            hint="Put the lines of the connector into a file, such as shop.py, with a function `def make_connector(): return ShopConnector()`, "
+            "and give connector='shop:make_connector'.",
         )
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
     return found
 
 
@@ -70,9 +73,11 @@ def _maker(done: Replay, make_table: str | None) -> str | None:
         return make_table
     module, name = getattr(done.make_table, "__module__", "__main__"), getattr(done.make_table, "__qualname__", "")
     if module == "__main__" or not name.isidentifier():
-        msg = "A file cannot import make_table: it was defined in a notebook or within a function"
-        hint = "Put it into a file, such as shop.py, and give make_table='shop:make_table'."
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(
+            "A file cannot import make_table: it was defined in a notebook or within a function",
+            code="INVALID_ARGUMENTS",
+            hint="Put it into a file, such as shop.py, and give make_table='shop:make_table'.",
+        )
     return f"{module}:{name}"
 
 
@@ -80,8 +85,11 @@ def _text(done: Replay, connector: str, make_table: str | None) -> str:
     record = replace(done.record, pages=tuple(page for page in done.record.pages if page.number in done.numbers))
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
-        msg = f"A test with {written_number(count)} rows in it is not written"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Shrink the replay first: replay.shrink().to_test(...).")
+        raise RowMergeError(
+            f"A test with {written_number(count)} rows in it is not written",
+            code="INVALID_ARGUMENTS",
+            hint="Shrink the replay first: replay.shrink().to_test(...).",
+        )
     lines = list(_case_lines(record))
     _check("\n".join(lines), record)
     literals = "\n".join(lines)
@@ -220,9 +228,10 @@ def _check(literal: str, record: Record) -> None:
     except Exception as error:  # noqa: BLE001 - it is told below
         same, wrong = False, error_text(error)
     if not same:
-        msg = f"The rows of this replay cannot be written into a file: {wrong}"
         raise RowMergeError(
-            msg, code="INVALID_ARGUMENTS", hint="Save the record, and replay that in a test of yours: replay(path, ...)."
+            f"The rows of this replay cannot be written into a file: {wrong}",
+            code="INVALID_ARGUMENTS",
+            hint="Save the record, and replay that in a test of yours: replay(path, ...).",
         )
 
 

@@ -63,8 +63,11 @@ class Near(ShownSequence[NearRow]):
                 keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() tells why a row went the way it did."
             )
         if not sources and not targets:
-            msg = summary_of(keys).removesuffix(".")
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="result.why() tells why a row went the way it did.")
+            raise RowMergeError(
+                summary_of(keys).removesuffix("."),
+                code="INVALID_ARGUMENTS",
+                hint="result.why() tells why a row went the way it did.",
+            )
         check_columns(columns, (row.columns for row in (*sources, *targets)))
 
         def alike(*, padded: bool) -> Near:
@@ -80,9 +83,11 @@ class Near(ShownSequence[NearRow]):
         if not found and not found.targets:
             found = alike(padded=True)
         if not found and not found.targets:
-            msg = f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}"
-            hint = "result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise RowMergeError(
+                f"None of the {plural(len(sources), 'source row')} without a partner that the trace holds is {in_words(source_row, columns)}",
+                code="INVALID_ARGUMENTS",
+                hint="result.why() tells of rows that have one. Of many rows without a partner the trace holds the first ones, those with a near key before others.",
+            )
         return found
 
     @property

@@ -91,8 +91,11 @@ class Quiz(ShownSequence[Question]):
         )
         checked(seed, "seed", lambda given: isinstance(given, int), "a whole number")
         if trace.kind != "MERGE":
-            msg = f"There is nothing to ask about this {trace.kind}"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="A quiz is made of a MERGE, a large one run with trace='full'.")
+            raise RowMergeError(
+                f"There is nothing to ask about this {trace.kind}",
+                code="NOT_SUPPORTED",
+                hint="A quiz is made of a MERGE, a large one run with trace='full'.",
+            )
         journeys = told_journeys(trace, MOST_ROWS)
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
@@ -127,8 +130,11 @@ class Quiz(ShownSequence[Question]):
         told = str(answer).strip()
         found = known.get(told.lower(), next((choice for choice in question.choices if choice.lower() == told.lower()), None))
         if found is None:
-            msg = f"'{visible(told)}' is no answer to question {number}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Its choices are: {'; '.join(question.choices)}.")
+            raise RowMergeError(
+                f"'{visible(told)}' is no answer to question {number}",
+                code="INVALID_ARGUMENTS",
+                hint=f"Its choices are: {'; '.join(question.choices)}.",
+            )
         return Mark(found == question.answer, question.answer, question.because)
 
     def markdown(self, *, answers: bool = False) -> str:

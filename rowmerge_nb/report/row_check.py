@@ -220,9 +220,11 @@ def _names(by: str | Iterable[str], known: Mapping[str, str]) -> list[str]:
 
 
 def _no_column(name: str, known: Mapping[str, str]) -> RowMergeError:
-    msg = f"The rows have no column '{name}'"
-    hint = did_you_mean(name, list(known.values())) or f"There are: {', '.join(known.values())}."
-    return RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return RowMergeError(
+        f"The rows have no column '{name}'",
+        code="INVALID_ARGUMENTS",
+        hint=did_you_mean(name, list(known.values())) or f"There are: {', '.join(known.values())}.",
+    )
 
 
 def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -230,13 +232,19 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
     known = {name.lower(): name for name in schema.names}
     given = {name.lower(): name for name in wanted.column_names}
     if len(known) < len(schema.names):
-        msg = "Two columns of the rows have the same name"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give each column of the query a name of its own.")
+        raise RowMergeError(
+            "Two columns of the rows have the same name",
+            code="INVALID_ARGUMENTS",
+            hint="Give each column of the query a name of its own.",
+        )
     for name in given.keys() - known.keys():
         raise _no_column(given[name], known)
     if left := [name for key, name in known.items() if key not in given]:
-        msg = f"The wanted rows have no column '{left[0]}'"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"The columns are: {', '.join(schema.names)}.")
+        raise RowMergeError(
+            f"The wanted rows have no column '{left[0]}'",
+            code="INVALID_ARGUMENTS",
+            hint=f"The columns are: {', '.join(schema.names)}.",
+        )
     return pa.table([_cast(wanted.column(given[field.name.lower()]), field) for field in schema], schema=schema)
 
 
@@ -249,5 +257,8 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         texts = pa.types.is_integer(values.type) and pa.types.is_decimal(field.type)
         return (values.cast(pa.string()) if texts else values).cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        msg = f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}: {error}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give values of the column's type.") from error
+        raise RowMergeError(
+            f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}: {error}",
+            code="INVALID_ARGUMENTS",
+            hint="Give values of the column's type.",
+        ) from error

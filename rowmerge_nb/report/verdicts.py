@@ -36,9 +36,11 @@ class Verdicts(ShownSequence[Verdict]):
         """
         rows = verdicts_of(trace)
         if rows is None:
-            msg = f"There are no joined rows to judge: this {trace.kind} is {trace.state}"
-            hint = "Verdicts are about a MERGE that ran, or that failed because of its matches."
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+            raise RowMergeError(
+                f"There are no joined rows to judge: this {trace.kind} is {trace.state}",
+                code="NOT_SUPPORTED",
+                hint="Verdicts are about a MERGE that ran, or that failed because of its matches.",
+            )
         return cls(rows)
 
     def __str__(self) -> str:

@@ -82,8 +82,9 @@ class Connector(ABC):
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
         """Give the provider that makes sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
-        msg = f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
-        raise ConnectorError(msg)
+        raise ConnectorError(
+            f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
+        )
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
         """Give the provider of bucket functions; by default one that has none."""
@@ -129,8 +130,7 @@ class Connector(ABC):
             catalog: the catalog's name.
             kind: the statement's first words: ``"MERGE"``, ``"CREATE TABLE"``, ...
         """
-        msg = f"Catalog only supports writes using autocommit: {catalog}"
-        return ConnectorError(msg, code="AUTOCOMMIT_WRITE_CONFLICT")
+        return ConnectorError(f"Catalog only supports writes using autocommit: {catalog}", code="AUTOCOMMIT_WRITE_CONFLICT")
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make everything done in the transaction last.

@@ -163,8 +163,7 @@ class ConnectorTableVersion:
         """
         found = self.version
         if not isinstance(found, dt.date):
-            msg = f"{found!r} is not a moment"
-            raise TypeError(msg)
+            raise TypeError(f"{found!r} is not a moment")
         if not isinstance(found, dt.datetime):
             found = dt.datetime(found.year, found.month, found.day)  # noqa: DTZ001 - the zone is given below
         return found if found.tzinfo is not None else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
@@ -262,6 +261,5 @@ def own(handle: object, kind: type[T]) -> T:
     TypeError: 'a text' is not a ConnectorSplit of this connector
     """
     if not isinstance(handle, kind):
-        msg = f"{handle!r} is not a {kind.__name__} of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{handle!r} is not a {kind.__name__} of this connector")
     return handle

@@ -79,5 +79,4 @@ class ConnectorNodePartitioningProvider:
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"{type(self).__name__} has no bucket function for {type(partitioning_handle).__name__}"
-        raise ConnectorError(msg)
+        raise ConnectorError(f"{type(self).__name__} has no bucket function for {type(partitioning_handle).__name__}")

@@ -237,8 +237,10 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED for a type of pointer that means nothing here,
         and for every one by default.
         """
-        msg = "This connector does not support versioned tables"
-        raise ConnectorError(msg, hint="Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were.")
+        raise ConnectorError(
+            "This connector does not support versioned tables",
+            hint="Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were.",
+        )
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
         """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows.
@@ -279,9 +281,10 @@ class ConnectorMetadata(ABC):
 
         Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED by default.
         """
-        msg = "This connector does not support restoring former versions of tables"
-        hint = "Take the change back by a statement of its own: only tables in memory and of Iceberg keep their former versions."
-        raise ConnectorError(msg, hint=hint)
+        raise ConnectorError(
+            "This connector does not support restoring former versions of tables",
+            hint="Take the change back by a statement of its own: only tables in memory and of Iceberg keep their former versions.",
+        )
 
     @abstractmethod
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
@@ -618,5 +621,4 @@ class ConnectorMetadata(ABC):
         self._refuse("the older flow of UPDATE", "finish_update")
 
     def _refuse(self, what: str, method: str, hint: str | None = None) -> NoReturn:
-        msg = f"This connector does not support {what} ({type(self).__name__} has no {method})"
-        raise ConnectorError(msg, hint=hint)
+        raise ConnectorError(f"This connector does not support {what} ({type(self).__name__} has no {method})", hint=hint)

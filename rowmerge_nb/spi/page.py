@@ -191,10 +191,9 @@ class PageLayout:
             layout = cls(column_count, era=era)
             if len(layout.after.stored) == page.num_columns:
                 return layout
-        msg = (
+        raise ValueError(
             f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
         )
-        raise ValueError(msg)
 
     @cached_property
     def before(self) -> InputChannels:
@@ -341,8 +340,7 @@ def split_page(page: Page, column_count: int) -> MergePage:
     inserted = pc.is_in(operation, value_set=_INSERTS)
     strange = pc.unique(operation.filter(pc.invert(pc.or_(deleted, inserted)))).to_pylist()
     if strange:
-        msg = f"Operations {strange} are not for a delete-and-insert sink, which gets 1, 2, 4 and 5"
-        raise ValueError(msg)
+        raise ValueError(f"Operations {strange} are not for a delete-and-insert sink, which gets 1, 2, 4 and 5")
     deletions = page.select([*channels.columns, channels.row_id]).filter(deleted)
     insertions = page.select(list(channels.columns)).filter(inserted)
     return MergePage(deletions if deletions.num_rows else None, insertions if insertions.num_rows else None)

@@ -53,8 +53,7 @@ class ConnectorPageSinkProvider:
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support inserts ({type(self).__name__} has no create_page_sink)"
-        raise ConnectorError(msg)
+        raise ConnectorError(f"This connector does not support inserts ({type(self).__name__} has no create_page_sink)")
 
     def create_merge_sink(
         self,
@@ -67,5 +66,6 @@ class ConnectorPageSinkProvider:
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support modifying table rows ({type(self).__name__} has no create_merge_sink)"
-        raise ConnectorError(msg)
+        raise ConnectorError(
+            f"This connector does not support modifying table rows ({type(self).__name__} has no create_merge_sink)"
+        )

@@ -96,8 +96,7 @@ class Type:
         if self.base == "row":
             names = [name or f"field{i}" for i, name in enumerate(self.fields)]
             return pa.struct(list(zip(names, (kind.arrow for kind in self.parameters), strict=True)))
-        msg = f"No Arrow type carries {self}"
-        raise TypeError(msg)
+        raise TypeError(f"No Arrow type carries {self}")
 
 
 BOOLEAN: Final = Type("boolean")
@@ -211,19 +210,16 @@ def parse_type(text: str) -> Type:
     """
     tokens = _TOKEN.findall(text)
     if _TOKEN.sub("", text).strip():
-        msg = f"{text!r} is not a type"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type")
     kind, rest = _read_type(tokens, text)
     if rest:
-        msg = f"{text!r} is not a type: {' '.join(rest)!r} is left over"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
     return kind
 
 
 def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
     if not tokens or not re.match(r"\w", tokens[0]):
-        msg = f"{text!r} is not a type"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type")
     base, tokens = tokens[0].lower(), tokens[1:]
     qualifier = " ".join(tokens[:3]).lower()
     if base == "interval" and qualifier in {"day to second", "year to month"}:
@@ -250,8 +246,7 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
             arguments.append([])
         elif index:
             arguments[-1].append(word)
-    msg = f"{text!r} is not a type: a parenthesis is not closed"
-    raise ValueError(msg)
+    raise ValueError(f"{text!r} is not a type: a parenthesis is not closed")
 
 
 def _written(name: str) -> str:
@@ -264,53 +259,43 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
         return row_of(_read_field(argument, text) for argument in arguments)
     if base in {"array", "map"}:
         if len(arguments) != (1 if base == "array" else 2):
-            msg = f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments"
-            raise ValueError(msg)
+            raise ValueError(f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments")
         return Type(base, tuple(_whole_type(argument, text) for argument in arguments))
     if base not in _TAKES:
-        msg = f"Unknown type: {text}"
-        raise ValueError(msg)
+        raise ValueError(f"Unknown type: {text}")
     numbers = tuple(_number(argument, text) for argument in arguments)
     if len(numbers) > _TAKES[base]:
-        msg = f"{text!r} is not a type: {base} takes at most {_TAKES[base]} numbers"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type: {base} takes at most {_TAKES[base]} numbers")
     if base == "decimal":
         precision, scale = (*numbers, 0)[:2] if numbers else (38, 0)
         if not 1 <= precision <= 38:
-            msg = f"DECIMAL precision must be in range [1, 38]: {precision}"
-            raise ValueError(msg)
+            raise ValueError(f"DECIMAL precision must be in range [1, 38]: {precision}")
         if scale > precision:
-            msg = f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}"
-            raise ValueError(msg)
+            raise ValueError(f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}")
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
     if base == "char" and not 0 <= numbers[0] <= _LONGEST_CHAR:
-        msg = f"CHAR length must be in range [0, {_LONGEST_CHAR}], got {numbers[0]}"
-        raise ValueError(msg)
+        raise ValueError(f"CHAR length must be in range [0, {_LONGEST_CHAR}], got {numbers[0]}")
     if base in _WITH_PRECISION:
         numbers = numbers or (_DEFAULT_PRECISION,)
         if numbers[0] > _MOST_PRECISION:
-            msg = f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
-            raise ValueError(msg)
+            raise ValueError(f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}")
     return Type(base, numbers)
 
 
 def _number(argument: list[str], text: str) -> int:
     if len(argument) != 1 or not argument[0].isdecimal():
-        msg = f"{text!r} is not a type: {' '.join(argument)!r} is not a number"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type: {' '.join(argument)!r} is not a number")
     if int(argument[0]) >= 2**63:
-        msg = f"Unknown type: {text}"
-        raise ValueError(msg)
+        raise ValueError(f"Unknown type: {text}")
     return int(argument[0])
 
 
 def _whole_type(tokens: list[str], text: str) -> Type:
     kind, rest = _read_type(tokens, text)
     if rest:
-        msg = f"{text!r} is not a type: {' '.join(rest)!r} is left over"
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
     return kind
 
 
@@ -348,16 +333,14 @@ def from_arrow(kind: pa.DataType) -> Type:
         return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
     if any(matches(kind) for matches in _LISTS):
         return array_of(from_arrow(kind.value_type))
-    msg = f"No SQL type holds Arrow's {kind}"
-    raise TypeError(msg)
+    raise TypeError(f"No SQL type holds Arrow's {kind}")
 
 
 def _decimal_type(kind: pa.DataType) -> Type:
     """Return the type of Arrow's decimals; a negative scale becomes zeros before the point."""
     precision, scale = (kind.precision, kind.scale) if kind.scale >= 0 else (kind.precision - kind.scale, 0)
     if max(precision, scale) > _MOST_DIGITS:
-        msg = f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more"
-        raise TypeError(msg)
+        raise TypeError(f"A decimal has at most {_MOST_DIGITS} digits in SQL, and Arrow's {kind} can have more")
     return decimal_of(max(precision, scale), scale)
 
 

@@ -63,8 +63,7 @@ class UpdatablePageSource(ConnectorPageSource):
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support row-level delete ({type(self).__name__} has no delete_rows)"
-        raise ConnectorError(msg)
+        raise ConnectorError(f"This connector does not support row-level delete ({type(self).__name__} has no delete_rows)")
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
         """Update rows of the page that this instance has given last; never none.
@@ -77,8 +76,7 @@ class UpdatablePageSource(ConnectorPageSource):
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support row update ({type(self).__name__} has no update_rows)"
-        raise ConnectorError(msg)
+        raise ConnectorError(f"This connector does not support row update ({type(self).__name__} has no update_rows)")
 
     @abstractmethod
     def finish(self) -> Fragments:

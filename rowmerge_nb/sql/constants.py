@@ -41,11 +41,9 @@ def constant(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"MAP({constant(list(value))}, {constant(list(value.values()))})"
     if isinstance(value, str) and (half := half_character(value)) is not None:
-        msg = f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
-        raise NoConstantError(msg)
+        raise NoConstantError(f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character")
     if (found := constant_of(value)) is None:
-        msg = f"A value of type {type(value).__name__} has no type of SQL"
-        raise NoConstantError(msg)
+        raise NoConstantError(f"A value of type {type(value).__name__} has no type of SQL")
     return found
 
 

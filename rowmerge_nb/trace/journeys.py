@@ -283,18 +283,21 @@ def _why_none(trace: Trace) -> tuple[str, str]:
     if trace.kind not in ROW_CHANGES:
         return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
     if trace.error is not None:
-        msg = f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
-        return msg, "The error tells which row it is about, where that is known; run the statement again when that is mended."
+        return (
+            f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back"
+        ), "The error tells which row it is about, where that is known; run the statement again when that is mended."
     if trace.state is StatementState.PLANNED:
         return (
             f"This {trace.kind} was planned and not begun, so no rows were joined",
             "rehearse=True runs it, and changes nothing.",
         )
     if trace.joined == 0:
-        msg = f"This {trace.kind} had no rows to do anything about"
-        return msg, "Look at the source, and at the conditions that choose its rows."
-    msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
-    return msg, "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some rows."
+        return (
+            f"This {trace.kind} had no rows to do anything about"
+        ), "Look at the source, and at the conditions that choose its rows."
+    return (
+        f"The trace of this {trace.kind} has no rows with the values of both sides"
+    ), "Run it with trace='full', or with why=\"customer = 'Dave'\" (--why in a cell) for some rows."
 
 
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:

@@ -42,12 +42,15 @@ def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterabl
     if isinstance(row, Mapping):
         row, columns = None, {**row, **columns}
     elif row is not None and source_row is not None:
-        msg = f"The source row is named twice: {row!r} and {source_row!r}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give one of them.")
+        raise RowMergeError(
+            f"The source row is named twice: {row!r} and {source_row!r}", code="INVALID_ARGUMENTS", hint="Give one of them."
+        )
     if source_row is not None and SOURCE_ROW in {name.lower() for name in known}:
-        msg = f"source_row = {source_row!r} may mean the number of a source row, or the column of that name"
-        hint = f"Write ({source_row!r}) for the number, ({{'{SOURCE_ROW}': {source_row!r}}}) for the column."
-        raise RowMergeError(msg, code="AMBIGUOUS_NAME", hint=hint)
+        raise RowMergeError(
+            f"source_row = {source_row!r} may mean the number of a source row, or the column of that name",
+            code="AMBIGUOUS_NAME",
+            hint=f"Write ({source_row!r}) for the number, ({{'{SOURCE_ROW}': {source_row!r}}}) for the column.",
+        )
     number = source_row if row is None else row
     checked(number, "source_row", _is_row, "the number of a row of the source, from 0, or values by columns")
     return None if number is None else index(number), columns
@@ -65,9 +68,11 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
     """
     names = {name.lower(): name for side in sides for name in side or {}}
     if unknown := [name for name in columns if name.lower() not in names]:
-        msg = f"Neither side has a column '{unknown[0]}'"
-        hint = did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}."
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(
+            f"Neither side has a column '{unknown[0]}'",
+            code="INVALID_ARGUMENTS",
+            hint=did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}.",
+        )
 
 
 def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:

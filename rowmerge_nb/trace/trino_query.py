@@ -198,11 +198,11 @@ def _loaded(given: Any) -> Any:
     try:
         content, budget = read_file(path)
     except FileNotFoundError:
-        msg = f"There is no file {path}"
-        raise RowMergeError(msg, code="NOT_FOUND", hint=NEXT_STEP) from None
+        raise RowMergeError(f"There is no file {path}", code="NOT_FOUND", hint=NEXT_STEP) from None
     except (OSError, ValueError, UnfoldsTooFar) as error:
-        msg = f"The file {path} cannot be read: {error}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON.") from None
+        raise RowMergeError(
+            f"The file {path} cannot be read: {error}", code="INVALID_ARGUMENTS", hint="Give the path of a file with the JSON."
+        ) from None
     return _parsed(content, budget)
 
 

@@ -93,8 +93,7 @@ class Trials:
             self._store.save()
         told = _asked(lambda: self._statement(None))
         if told.get("said") != "done" or told.get("problems"):
-            msg = f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {told}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{self._case.name} on {self._store.name} that nobody disturbs came to this: {told}")
         self.points = [Point(**point) for point in told["points"]]
         self._lines = told["lines"]
         self._things = told["things"]

@@ -234,8 +234,7 @@ def _fork(task: Callable[[], None]) -> int:
 def _run_all(tasks: list[Callable[[], None]]) -> None:
     for pid in [_fork(task) for task in tasks]:
         if os.waitpid(pid, 0)[1]:
-            msg = "The tables could not be made"
-            raise RuntimeError(msg)
+            raise RuntimeError("The tables could not be made")
 
 
 def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:

@@ -84,8 +84,11 @@ class SystemDriver:
         try:
             run()
         except RowMergeError as error:
-            said = {False: "failed", True: "changed", None: "unknown"}[error.changed]
-            return {"said": said, "words": str(error), "code": error.code}
+            return {
+                "said": ({False: "failed", True: "changed", None: "unknown"}[error.changed]),
+                "words": str(error),
+                "code": error.code,
+            }
         except BaseException as error:  # noqa: BLE001 - the parent tells
             return {"said": "nothing", "words": repr(error), "code": "raw"}
         return {"said": "done", "words": "", "code": ""}

@@ -74,9 +74,10 @@ def check_bucket_type(name: str, kind: Type) -> None:
         for inner in kind.parameters:
             check_bucket_type(name, inner)
         return
-    msg = f"Cannot create a table bucketed on an unsupported type: column '{name}' is {kind}"
     raise AnalysisError(
-        msg, code="NOT_SUPPORTED", hint="Bucket by columns of integers, booleans, floating-point numbers, varchar or dates."
+        f"Cannot create a table bucketed on an unsupported type: column '{name}' is {kind}",
+        code="NOT_SUPPORTED",
+        hint="Bucket by columns of integers, booleans, floating-point numbers, varchar or dates.",
     )
 
 

@@ -104,9 +104,11 @@ class HiveAcidConnector(Connector):
         elif directory is not None:
             self.metastore = metastore or EmbeddedMetastore(_made(Path(directory).absolute()) / "metastore.sqlite")
         else:
-            msg = "HiveAcidConnector needs a directory, or metastore='thrift://host:port'"
-            hint = "Write HiveAcidConnector('lake/')."
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise ConnectorError(
+                "HiveAcidConnector needs a directory, or metastore='thrift://host:port'",
+                code="INVALID_ARGUMENTS",
+                hint="Write HiveAcidConnector('lake/').",
+            )
         self.warehouse = self.metastore.schema_location("default")
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -248,8 +250,10 @@ class HiveAcidConnector(Connector):
         doing = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
         if doing is None:
             return super().refused_in_transaction(catalog, kind)
-        msg = f"{doing} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)"
-        return ConnectorError(msg, code="NOT_SUPPORTED")
+        return ConnectorError(
+            f"{doing} into Hive transactional tables is not supported in explicit transactions (use autocommit mode)",
+            code="NOT_SUPPORTED",
+        )
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
@@ -295,14 +299,19 @@ class HiveAcidConnector(Connector):
         with folder_errors(folder):
             exists = folder.is_dir()
         if not exists:
-            msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'"
-            raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
+            raise ConnectorError(
+                f"Directory '{folder}' does not exist, so it cannot be registered as table '{full_name}'",
+                code="HIVE_FILE_NOT_FOUND",
+                hint="Name the directory that holds the table's files.",
+            )
         with folder_errors(folder):
             owner = other_owner(getattr(self.metastore, "file", None), folder)
         if owner is not None:
-            msg = f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'"
-            hint = "A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory."
-            raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
+            raise ConnectorError(
+                f"Directory '{folder}' has files of table '{owner[1]}' of the metastore '{owner[0]}'",
+                code="HIVE_PATH_ALREADY_EXISTS",
+                hint="A table is in one metastore only. unregister_table takes it out there, and leaves its files, or copy the directory.",
+            )
         names = "a list of names of columns"
         properties = {
             "partitioned_by": tuple(checked(partitioned_by, "partitioned_by", is_names, names)),
@@ -358,8 +367,12 @@ class HiveAcidConnector(Connector):
             with new_compaction() as query_id, writing(what, "HIVE_FILESYSTEM_ERROR"):
                 return self._compacted(table, self.metastore.open_compaction(query_id, table), major=major)
         except KeyboardInterrupt as interrupt:
-            msg = f"{what} was interrupted. The table has the same rows, whether the compaction is finished or not"
-            raise StatementInterrupted(msg, step="compact", changed=None, hint="Call compact again.") from interrupt
+            raise StatementInterrupted(
+                f"{what} was interrupted. The table has the same rows, whether the compaction is finished or not",
+                step="compact",
+                changed=None,
+                hint="Call compact again.",
+            ) from interrupt
 
     def _compacted(self, table: HiveTable, number: int, *, major: bool) -> list[Path]:
         """Compact a table in a transaction, which ends here."""
@@ -404,13 +417,16 @@ class HiveAcidConnector(Connector):
         full_name = checked_table_name(schema, name)
         table = self.metastore.get_table(full_name)
         if table is None:
-            msg = f"Table '{full_name}' does not exist"
             raise ConnectorError(
-                msg, code="TABLE_NOT_FOUND", hint=f'SHOW TABLES FROM "{full_name.schema}" lists those that are there.'
+                f"Table '{full_name}' does not exist",
+                code="TABLE_NOT_FOUND",
+                hint=f'SHOW TABLES FROM "{full_name.schema}" lists those that are there.',
             )
         if transactional and not table.transactional:
-            msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
-            raise ConnectorError(msg, hint="Only tables with transactional = true have deltas.")
+            raise ConnectorError(
+                f"Table '{full_name}' is not transactional, so it has nothing to compact",
+                hint="Only tables with transactional = true have deltas.",
+            )
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
@@ -498,15 +514,16 @@ def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in {"pymetastore", "thrift"}:
             raise
-        msg = f"The Hive Metastore {uri} needs the package pymetastore, which is not installed"
-        raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[hive]'") from None
+        raise SetupError(
+            f"The Hive Metastore {uri} needs the package pymetastore, which is not installed",
+            hint="Run: pip install 'rowmerge-nb[hive]'",
+        ) from None
     return ThriftMetastore(uri, folder)
 
 
 def _number(handle: ConnectorTransactionHandle) -> int:
     if not isinstance(handle, HiveTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{handle!r} is not a transaction of this connector")
     return handle.number
 
 

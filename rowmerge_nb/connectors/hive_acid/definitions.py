@@ -61,18 +61,30 @@ def defined_table(
     """
     for given in properties:
         if given not in TABLE_PROPERTIES:
-            msg = f"Catalog 'hive' table property '{given}' does not exist"
-            raise AnalysisError(msg, code=_INVALID, properties=(given,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+            raise AnalysisError(
+                f"Catalog 'hive' table property '{given}' does not exist",
+                code=_INVALID,
+                properties=(given,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
+            )
     if str(properties.get("format") or "ORC").upper() != "ORC":
-        msg = f"Tables of format {properties['format']} are not supported; format can be 'ORC'"
-        raise AnalysisError(msg, code=_INVALID, properties=("format",), hint="Leave the property format out.")
+        raise AnalysisError(
+            f"Tables of format {properties['format']} are not supported; format can be 'ORC'",
+            code=_INVALID,
+            properties=("format",),
+            hint="Leave the property format out.",
+        )
     _check_columns(columns)
     partitioned_by = _partition_columns(columns, properties)
     bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
     transactional = properties.get("transactional")
     if transactional not in (None, True, False):
-        msg = f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to boolean"
-        raise AnalysisError(msg, code=_INVALID, properties=("transactional",), hint="It is true or false.")
+        raise AnalysisError(
+            f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to boolean",
+            code=_INVALID,
+            properties=("transactional",),
+            hint="It is true or false.",
+        )
     return HiveTable(
         identity,
         name,
@@ -110,13 +122,15 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
         try:
             described.append(ColumnMetadata(name, parse_type(kind) if isinstance(kind, str) else kind))
         except ValueError as error:
-            msg = f"Column '{name}' cannot have the type '{kind}': {error}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.") from error
+            raise RowMergeError(
+                f"Column '{name}' cannot have the type '{kind}': {error}", code="INVALID_ARGUMENTS", hint=f"Give {form}."
+            ) from error
     repeated = [name for name, count in Counter(column.name.lower() for column in described).items() if count > 1]
     if repeated:
-        msg = f"Column '{repeated[0]}' is there twice"
         raise RowMergeError(
-            msg, code="INVALID_ARGUMENTS", hint="Give each column a name of its own, whatever the case of its letters."
+            f"Column '{repeated[0]}' is there twice",
+            code="INVALID_ARGUMENTS",
+            hint="Give each column a name of its own, whatever the case of its letters.",
         )
     return described
 
@@ -132,8 +146,11 @@ def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
     for column in columns:
         check_column_type(column.name, column.type)
         if column.default is not None:
-            msg = f"Column '{column.name}' has a default value, which Hive tables do not have here"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave DEFAULT out, and name the value in INSERT.")
+            raise AnalysisError(
+                f"Column '{column.name}' has a default value, which Hive tables do not have here",
+                code="NOT_SUPPORTED",
+                hint="Leave DEFAULT out, and name the value in INSERT.",
+            )
 
 
 def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any]) -> tuple[str, ...]:
@@ -141,9 +158,11 @@ def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[st
     if not listed:
         return ()
     if len(listed) == len(columns):
-        msg = "Table contains only partition columns; partitioned_by names all of them"
         raise AnalysisError(
-            msg, code=_INVALID, properties=("partitioned_by",), hint="Leave one column at least out of partitioned_by."
+            "Table contains only partition columns; partitioned_by names all of them",
+            code=_INVALID,
+            properties=("partitioned_by",),
+            hint="Leave one column at least out of partitioned_by.",
         )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
@@ -163,21 +182,26 @@ def _buckets(
     listed = _names(columns, properties, "bucketed_by", "Bucketing")
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
     if type(version) is not int or version not in {1, 2}:
-        msg = f"bucketing_version must be 1 or 2, not {version}"
-        hint = "It is 2 for tables that Hive 3 has made, and 1 for older ones."
-        raise AnalysisError(msg, code=_INVALID, properties=("bucketing_version",), hint=hint)
-    if (not listed) != (not count) or (count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)):
-        msg = f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together"
         raise AnalysisError(
-            msg,
+            f"bucketing_version must be 1 or 2, not {version}",
+            code=_INVALID,
+            properties=("bucketing_version",),
+            hint="It is 2 for tables that Hive 3 has made, and 1 for older ones.",
+        )
+    if (not listed) != (not count) or (count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)):
+        raise AnalysisError(
+            f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together",
             code=_INVALID,
             properties=("bucketed_by", "bucket_count"),
             hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.",
         )
     both = [name for name in listed if name in partitioned_by]
     if both:
-        msg = f"Bucketing columns {both} are also used as partition columns"
-        raise AnalysisError(msg, code=_INVALID, hint="All rows of a partition have one value there: bucket by another column.")
+        raise AnalysisError(
+            f"Bucketing columns {both} are also used as partition columns",
+            code=_INVALID,
+            hint="All rows of a partition have one value there: bucket by another column.",
+        )
     for name in listed:
         check_bucket_type(name, next(column.type for column in columns if column.name == name))
     return listed, count or None, int(version)
@@ -189,10 +213,18 @@ def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], nam
     written = {column.name.lower(): column.name for column in columns}
     missing = [column for column in given if column.lower() not in written]
     if missing:
-        msg = f"{what} columns [{', '.join(missing)}] of {name} not present in schema"
-        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"The columns are: {', '.join(written.values())}.")
+        raise AnalysisError(
+            f"{what} columns [{', '.join(missing)}] of {name} not present in schema",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"The columns are: {', '.join(written.values())}.",
+        )
     names = tuple(written[column.lower()] for column in given)
     if len(set(names)) < len(names):
-        msg = f"Table property '{name}' names a column twice: {', '.join(names)}"
-        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Name each column once.")
+        raise AnalysisError(
+            f"Table property '{name}' names a column twice: {', '.join(names)}",
+            code=_INVALID,
+            properties=(name,),
+            hint="Name each column once.",
+        )
     return names

@@ -146,7 +146,8 @@ def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
     """
     found = hive_table(handle)
     if not found.table.transactional:
-        msg = "Modifying Hive table rows is only supported for transactional tables"
-        hint = f"'{found.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it."
-        raise ConnectorError(msg, hint=hint)
+        raise ConnectorError(
+            "Modifying Hive table rows is only supported for transactional tables",
+            hint=f"'{found.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
+        )
     return found

@@ -95,9 +95,10 @@ def _partitions(folder: Path, columns: Sequence[str], above: str = "") -> Iterat
     for entry in visible(folder):
         column, equals, _ = entry.name.partition("=")
         if not entry.is_dir() or not equals or column.lower() != columns[0].lower():
-            msg = f"'{entry}' should be the folder of a partition by {columns[0]}, named '{columns[0]}=...'"
             raise ConnectorError(
-                msg, code="HIVE_INVALID_PARTITION_VALUE", hint="Name the partition columns in the order of the folders."
+                f"'{entry}' should be the folder of a partition by {columns[0]}, named '{columns[0]}=...'",
+                code="HIVE_INVALID_PARTITION_VALUE",
+                hint="Name the partition columns in the order of the folders.",
             )
         yield from _partitions(entry, columns[1:], f"{above}/{entry.name}" if above else entry.name)
 

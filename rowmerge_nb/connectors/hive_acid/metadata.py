@@ -127,12 +127,18 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         if not isinstance(wanted, int) or version.pointer_type is not PointerType.TARGET_ID:
             raise unsupported_version(type(wanted).__name__, "A former state of a Hive table is named by a write id.")
         if not 0 <= wanted <= known.high_watermark:
-            msg = f"Write id {wanted} of table '{name}' was not given out; the last one is {known.high_watermark}"
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="The names of the table's delta folders have the write ids.")
+            raise ConnectorError(
+                f"Write id {wanted} of table '{name}' was not given out; the last one is {known.high_watermark}",
+                code="INVALID_ARGUMENTS",
+                hint="The names of the table's delta folders have the write ids.",
+            )
         if wanted in known.open or wanted in known.aborted:
             state = "open" if wanted in known.open else "aborted"
-            msg = f"The transaction of write id {wanted} of table '{name}' is {state}: it has committed nothing"
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Name the write id of a transaction that was committed.")
+            raise ConnectorError(
+                f"The transaction of write id {wanted} of table '{name}' is {state}: it has committed nothing",
+                code="INVALID_ARGUMENTS",
+                hint="Name the write id of a transaction that was committed.",
+            )
         return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(known, high_watermark=wanted)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
@@ -164,9 +170,8 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         try:
             self._make_table_folder(session, location, dropped_folder(location, table.id))
         except FileExistsError:
-            msg = f"Target directory for table '{name}' already exists: {location}"
             raise ConnectorError(
-                msg,
+                f"Target directory for table '{name}' already exists: {location}",
                 code="HIVE_PATH_ALREADY_EXISTS",
                 hint="engine.orphans() lists it if a statement that died has left it; else move it away, or register_table makes a table of it.",
             ) from None
@@ -212,8 +217,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """
         handle = hive_table(table_handle)
         if not isinstance(alteration, SetTableComment | SetColumnComment):
-            msg = "This connector does not support altering tables, but for their comments"
-            raise ConnectorError(msg, hint="Make a table with other columns: CREATE TABLE ... AS SELECT.")
+            raise ConnectorError(
+                "This connector does not support altering tables, but for their comments",
+                hint="Make a table with other columns: CREATE TABLE ... AS SELECT.",
+            )
         table = _commented(handle.table, alteration)
         self._transaction.changes.commented.append(table)
         self._transaction.tables[table.name] = replace(handle, table=table)
@@ -244,8 +251,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """Begin a transaction of the metastore, and take a write id in it."""
         handle = hive_table(table_handle)
         if not handle.table.transactional:
-            msg = f"Table '{handle.table.name}' is not transactional, and only transactional tables are written"
-            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
+            raise ConnectorError(
+                f"Table '{handle.table.name}' is not transactional, and only transactional tables are written",
+                hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
+            )
         return HiveInsertTableHandle(handle, self._begin_write(session, handle, updates=False))
 
     def finish_insert(
@@ -265,8 +274,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """
         chosen = session.properties.get("row_change_paradigm")
         if chosen not in {None, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name}:
-            msg = f"Hive tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}"
-            raise ConnectorError(msg, hint="Leave the option paradigm out.")
+            raise ConnectorError(
+                f"Hive tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}", hint="Leave the option paradigm out."
+            )
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
@@ -350,8 +360,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         files = staged_files(fragments)
         is_new = table in transaction.changes.tables
         if transaction.number is None:
-            msg = f"No transaction was begun for table '{table.name}'"
-            raise ValueError(msg)
+            raise ValueError(f"No transaction was begun for table '{table.name}'")
         if not is_new:
             transaction.changes.sequences[table.id] = handle.snapshot.sequence
         partitions = {file.partition for file in files}

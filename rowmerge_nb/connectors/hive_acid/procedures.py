@@ -59,8 +59,11 @@ class _Procedures:
     def compact(self, session: ConnectorSession, schema_name: str, table_name: str, type: str) -> None:  # noqa: A002 - Hive's word
         _require(schema_name=schema_name, table_name=table_name, type=type)
         if type.lower() not in {"major", "minor"}:
-            msg = f"Invalid compaction type: {type}"
-            raise ConnectorError(msg, code=_INVALID, hint="It is 'major', which makes bases, or 'minor', which joins deltas.")
+            raise ConnectorError(
+                f"Invalid compaction type: {type}",
+                code=_INVALID,
+                hint="It is 'major', which makes bases, or 'minor', which joins deltas.",
+            )
         self._connector.compact(schema_name, table_name, major=type.lower() == "major")
 
     def remove_obsolete(self, session: ConnectorSession, schema_name: str, table_name: str) -> None:
@@ -89,8 +92,9 @@ class _Procedures:
     def abort_transaction(self, session: ConnectorSession, transaction_id: int) -> None:
         _require(transaction_id=transaction_id)
         if transaction_id not in {transaction.number for transaction in self._connector.open_transactions()}:
-            msg = f"No such open transaction: {transaction_id}"
-            raise ConnectorError(msg, code=_INVALID, hint="connector.open_transactions() lists them.")
+            raise ConnectorError(
+                f"No such open transaction: {transaction_id}", code=_INVALID, hint="connector.open_transactions() lists them."
+            )
         self._connector.abort_transaction(transaction_id)
 
     def remove_orphans(self, session: ConnectorSession) -> None:
@@ -104,8 +108,7 @@ def _optional(name: str, kind: Type, default: Any = None) -> ProcedureArgument:
 def _require(**values: Any) -> None:
     for name, value in values.items():
         if value is None:
-            msg = f"{name} cannot be null"
-            raise ConnectorError(msg, code=_INVALID, hint="Give a value.")
+            raise ConnectorError(f"{name} cannot be null", code=_INVALID, hint="Give a value.")
 
 
 def _column(text: str | None) -> tuple[str, Type]:
@@ -119,5 +122,6 @@ def _column(text: str | None) -> tuple[str, Type]:
     try:
         return name, parse_type(kind)
     except ValueError as error:
-        msg = f"'{text}' is not a column: {error}"
-        raise ConnectorError(msg, code=_INVALID, hint="Write name and type: ARRAY['id bigint', 'name varchar'].") from None
+        raise ConnectorError(
+            f"'{text}' is not a column: {error}", code=_INVALID, hint="Write name and type: ARRAY['id bigint', 'name varchar']."
+        ) from None

@@ -141,9 +141,10 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
 
 def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
     if table.bucket_count is not None and (bucket is None or bucket >= table.bucket_count):
-        msg = f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has {table.bucket_count}"
         raise ConnectorError(
-            msg, code="HIVE_INVALID_BUCKET_FILES", hint="Register the table with the bucket count that it was written with."
+            f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has {table.bucket_count}",
+            code="HIVE_INVALID_BUCKET_FILES",
+            hint="Register the table with the bucket count that it was written with.",
         )
 
 
@@ -152,11 +153,12 @@ def _check_version(file: Path, table: HiveTable) -> None:
     with reading(file) as opened:
         version = dict(opened.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
-        msg = (
+        raise ConnectorError(
             f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table '{table.name}' does not say that it is"
-            " of that format"
+            " of that format",
+            code="NOT_SUPPORTED",
+            hint="Run a major compaction with Hive 3, then read the table again.",
         )
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Run a major compaction with Hive 3, then read the table again.")
 
 
 class HivePageSourceProvider(ConnectorPageSourceProvider):
@@ -234,8 +236,11 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
         return None, None
     tail = read_tail(split.path)
     if tail is None and split.stripes is not None:
-        msg = f"The end of file '{split.path}' of table '{table.name}' could be read when the statement began, and now it cannot"
-        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Run the statement again; if it stays so, bring the file back.")
+        raise ConnectorError(
+            f"The end of file '{split.path}' of table '{table.name}' could be read when the statement began, and now it cannot",
+            code="HIVE_BAD_DATA",
+            hint="Run the statement again; if it stays so, bring the file back.",
+        )
     if tail is None:
         return None, None
     kept = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)
@@ -267,11 +272,8 @@ def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> 
     found = buckets_of(some, types, table.bucket_count or 1, table.bucketing_version)
     wrong = found[found != split.bucket]
     if wrong.size:
-        msg = (
-            f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains a row for bucket {wrong[0]}."
-        )
         raise ConnectorError(
-            msg,
+            f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains a row for bucket {wrong[0]}.",
             code="HIVE_INVALID_BUCKET_FILES",
             hint=f"Table '{table.name}' may have been written with another bucketing_version than {table.bucketing_version}.",
         )

@@ -112,8 +112,11 @@ def stated_write_ids(given: Any) -> ValidWriteIds:
     checked(given, "write_ids", Mapping, form)
     unknown = sorted(map(repr, given.keys() - {"highWatermark", "open", "aborted"}))
     if unknown or "highWatermark" not in given:
-        msg = f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+        raise RowMergeError(
+            f"write_ids has {unknown[0]}, which means nothing" if unknown else "write_ids has no highWatermark",
+            code="INVALID_ARGUMENTS",
+            hint=f"Give {form}.",
+        )
     highest = checked(
         given["highWatermark"], "write_ids['highWatermark']", _is_write_id, "the largest write id, a number from 0 on"
     )
@@ -170,9 +173,8 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
                 directories.append(directory)
         elif _size(entry):
             if bucket_of_original(entry.name) is None:
-                msg = f"Cannot get the bucket number out of the name of file '{entry.path}'"
                 raise ConnectorError(
-                    msg,
+                    f"Cannot get the bucket number out of the name of file '{entry.path}'",
                     code="HIVE_INVALID_BUCKET_FILES",
                     hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
@@ -212,9 +214,11 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
         if directory.lowest <= valid.high_watermark and not any(
             directory.lowest <= d.highest <= directory.highest for d in others
         ):
-            msg = f"'{folder / directory.name}' was written by transaction {directory.visibility}, which the metastore does not know"
-            hint = "Bring back the metastore's newest copy, or register the folder in another one by register_table."
-            raise ConnectorError(msg, code="HIVE_BAD_DATA", hint=hint)
+            raise ConnectorError(
+                f"'{folder / directory.name}' was written by transaction {directory.visibility}, which the metastore does not know",
+                code="HIVE_BAD_DATA",
+                hint="Bring back the metastore's newest copy, or register the folder in another one by register_table.",
+            )
 
 
 def visible(folder: Path) -> list[Path]:
@@ -254,14 +258,18 @@ def folder_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        msg = f"Directory '{error.filename or folder}' of a Hive table does not exist"
-        hint = "Bring it back, or DROP TABLE and register the table where its files are."
-        raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint=hint) from error
+        raise ConnectorError(
+            f"Directory '{error.filename or folder}' of a Hive table does not exist",
+            code="HIVE_FILE_NOT_FOUND",
+            hint="Bring it back, or DROP TABLE and register the table where its files are.",
+        ) from error
     except (OSError, RuntimeError) as error:
         # A RuntimeError: links that lead to themselves, before Python 3.13.
-        msg = f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}"
-        hint = "Check that driver and workers reach the directory and may read it."
-        raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint=hint) from error
+        raise ConnectorError(
+            f"'{getattr(error, 'filename', None) or folder}' of a Hive table cannot be read: {getattr(error, 'strerror', None) or error}",
+            code="HIVE_FILESYSTEM_ERROR",
+            hint="Check that driver and workers reach the directory and may read it.",
+        ) from error
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -287,8 +295,11 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
-    msg = f"'{entry.path}' should hold rows of a Hive table, and {wrong}"
-    raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Bring the file back; if it never held rows, remove it.")
+    raise ConnectorError(
+        f"'{entry.path}' should hold rows of a Hive table, and {wrong}",
+        code="HIVE_BAD_DATA",
+        hint="Bring the file back; if it never held rows, remove it.",
+    )
 
 
 def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) -> list[AcidDirectory]:
@@ -311,8 +322,11 @@ def _whole(folder: Path, deltas: Sequence[AcidDirectory], valid: ValidWriteIds) 
         if delta in whole or any(one.kind == delta.kind and delta.lowest <= one.highest <= end for one in whole):
             continue
         if is_later(delta):
-            msg = f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well"
-            raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="A compaction has put it together; read the table as it is now.")
+            raise ConnectorError(
+                f"Not enough history available in '{folder}': {delta.name} has what was written after write id {valid.high_watermark} as well",
+                code="HIVE_BAD_DATA",
+                hint="A compaction has put it together; read the table as it is now.",
+            )
         streams.append(delta)
     return [*whole, *streams]
 
@@ -325,8 +339,11 @@ def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) ->
     ]
     if bases and not usable:
         names = ", ".join(base.name for base in bases)
-        msg = f"Not enough history available in '{folder}': none of {names} may be read up to write id {valid.high_watermark}"
-        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Run the statement again when the open transactions have ended.")
+        raise ConnectorError(
+            f"Not enough history available in '{folder}': none of {names} may be read up to write id {valid.high_watermark}",
+            code="HIVE_BAD_DATA",
+            hint="Run the statement again when the open transactions have ended.",
+        )
     return max(usable, key=lambda base: base.highest, default=None)
 
 
@@ -396,9 +413,13 @@ def declared_version(folder: Path) -> int | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"'{file}' cannot be read: {error}"
-        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="It holds the one digit 2; restore it.") from error
+        raise ConnectorError(
+            f"'{file}' cannot be read: {error}", code="HIVE_BAD_DATA", hint="It holds the one digit 2; restore it."
+        ) from error
     if not text.isdigit():
-        msg = f"'{file}' should hold the number of a format version, and holds {text[:20]!r}"
-        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="It holds the one digit 2; restore it.")
+        raise ConnectorError(
+            f"'{file}' should hold the number of a format version, and holds {text[:20]!r}",
+            code="HIVE_BAD_DATA",
+            hint="It holds the one digit 2; restore it.",
+        )
     return int(text)

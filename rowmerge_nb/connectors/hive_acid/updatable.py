@@ -229,11 +229,10 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         names = tuple(column.name for column in updated_columns)
         for kind, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
             if moved := [name for name in names if name in placing]:
-                msg = f"Updating Hive table {kind} columns is not supported"
-                hint = (
-                    f"'{moved[0]}' decides where a row is stored. Leave the option flow out: the machinery of MERGE moves rows."
+                raise ConnectorError(
+                    f"Updating Hive table {kind} columns is not supported",
+                    hint=f"'{moved[0]}' decides where a row is stored. Leave the option flow out: the machinery of MERGE moves rows.",
                 )
-                raise ConnectorError(msg, hint=hint)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle), names)
 
     def finish_update(

@@ -56,20 +56,25 @@ def check_column_type(name: str, kind: Type) -> None:
         for inner in kind.parameters:
             check_column_type(name, inner)
         if kind.base == "row" and None in kind.fields:
-            msg = f"Column '{name}' has a field without a name, which Hive does not know: {kind}"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Name all fields: row(x integer, y varchar).")
+            raise AnalysisError(
+                f"Column '{name}' has a field without a name, which Hive does not know: {kind}",
+                code="NOT_SUPPORTED",
+                hint="Name all fields: row(x integer, y varchar).",
+            )
         return
     longest = _LONGEST.get(kind.base)
     if longest is not None and kind.parameters and kind.parameters[0] > longest:
         name_of = kind.base.upper()
         more = f", {name_of}" if kind.base == "varchar" else ""
-        msg = f"Unsupported Hive type: {kind}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Take varchar without a length.")
+        raise AnalysisError(
+            f"Unsupported Hive type: {kind}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')",
+            code="NOT_SUPPORTED",
+            hint="Take varchar without a length.",
+        )
     if kind.base in _PLAIN or (kind.base == "timestamp" and (not kind.parameters or kind.parameters[0] <= _MOST_PRECISION)):
         return
-    msg = f"Unsupported Hive type: {kind} (column '{name}')"
     raise AnalysisError(
-        msg,
+        f"Unsupported Hive type: {kind} (column '{name}')",
         code="NOT_SUPPORTED",
         hint="CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at most.",
     )
@@ -78,9 +83,10 @@ def check_column_type(name: str, kind: Type) -> None:
 def check_partition_type(name: str, kind: Type) -> None:
     """Refuse a partition column whose values are not written into names."""
     if kind.base not in _PARTITION | {"timestamp"}:
-        msg = f"Unsupported partition column type: column '{name}' is {kind}"
         raise AnalysisError(
-            msg, code="NOT_SUPPORTED", hint="Partition by columns of integers, booleans, decimals, text, dates or timestamps."
+            f"Unsupported partition column type: column '{name}' is {kind}",
+            code="NOT_SUPPORTED",
+            hint="Partition by columns of integers, booleans, decimals, text, dates or timestamps.",
         )
 
 
@@ -175,8 +181,7 @@ def _rebuilt(
     missing = pc.is_null(array)
     if kind.base == "row":
         if not pa.types.is_struct(array.type):
-            msg = f"{array.type} is not {kind}"
-            raise ValueError(msg)
+            raise ValueError(f"{array.type} is not {kind}")
         # Fields must be NULL where their row is: Arrow's writer of ORC files mixes rows up otherwise.
         inside = array.flatten()
         fields = [
@@ -187,8 +192,7 @@ def _rebuilt(
         ]
         return pa.StructArray.from_arrays(fields, fields=list(target), mask=missing)
     if not (pa.types.is_map(array.type) if kind.base == "map" else pa.types.is_list(array.type)):
-        msg = f"{array.type} is not {kind}"
-        raise ValueError(msg)
+        raise ValueError(f"{array.type} is not {kind}")
     ends = array.offsets.to_numpy()
     there = pc.invert(missing).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(np.where(there, np.diff(ends), 0))]), pa.int32())
@@ -260,9 +264,8 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
     bad = micros[early | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
     if bad.size:
         shown = np.datetime64(int(bad[0]), "us").item()
-        msg = f"Timestamp {shown} of column '{name}' cannot be written to an ORC file so that every engine reads it back"
         raise ExecutionError(
-            msg,
+            f"Timestamp {shown} of column '{name}' cannot be written to an ORC file so that every engine reads it back",
             code="NOT_SUPPORTED",
             step="append_page",
             hint="Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction below a millisecond, nor within the last second.",
@@ -330,8 +333,9 @@ def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.
         value = pa.array([text]).cast(column.type.arrow)
     except (pa.ArrowInvalid, UnicodeEncodeError):
         # The latter: bytes in a folder's name that are no text.
-        msg = f"Invalid partition value {text!r} for {column.type} partition key: {column.name} (table '{table}')"
         raise ConnectorError(
-            msg, code="HIVE_INVALID_PARTITION_VALUE", hint="Correct the folder's name, or the column's type in register_table."
+            f"Invalid partition value {text!r} for {column.type} partition key: {column.name} (table '{table}')",
+            code="HIVE_INVALID_PARTITION_VALUE",
+            hint="Correct the folder's name, or the column's type in register_table.",
         ) from None
     return (pc.utf8_rpad(value, column.type.parameters[0]) if column.type.base == "char" else value)[0]

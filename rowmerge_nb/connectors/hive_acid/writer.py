@@ -269,9 +269,8 @@ def publish(
         numbers.add(statement)
         source = root / file.path
         if not source.is_file():
-            msg = f"File '{source}', which a task has written for table '{table.name}', is gone"
             raise ConnectorError(
-                msg,
+                f"File '{source}', which a task has written for table '{table.name}', is gone",
                 code="HIVE_FILE_NOT_FOUND",
                 hint="Workers and notebook must see the same warehouse directory; then run it again.",
             )
@@ -311,12 +310,12 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record
     try:
         place(whole, directory, record)
     except FileExistsError as error:
-        msg = f"'{directory}' exists: another metastore has given out write id {write_id} of table '{table.name}'"
-        hint = (
-            "A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
-            " and register the folder once: its write ids are counted anew."
-        )
-        raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint) from error
+        raise ConnectorError(
+            f"'{directory}' exists: another metastore has given out write id {write_id} of table '{table.name}'",
+            code="HIVE_PATH_ALREADY_EXISTS",
+            hint="A folder is kept by one metastore under one name. Take the table out by unregister_table wherever it is known,"
+            " and register the folder once: its write ids are counted anew.",
+        ) from error
     except FileNotFoundError:
         # Another statement has made the partition's folder, and has removed it when it was rolled back.
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -329,12 +328,11 @@ def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
         return file.statement
     if len(taken) >= STATEMENT_LIMIT:
         where = f"partition '{file.partition}'" if file.partition else "the table"
-        msg = (
+        raise ConnectorError(
             f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket} of {where}, "
-            f"and the row ids of Hive table '{table.name}' can tell no more of them apart"
+            f"and the row ids of Hive table '{table.name}' can tell no more of them apart",
+            hint="Let fewer tasks write: leave the option flow out, or have the table compacted before.",
         )
-        hint = "Let fewer tasks write: leave the option flow out, or have the table compacted before."
-        raise ConnectorError(msg, hint=hint)
     number = len(taken)
     while number in taken:
         number = (number + 1) % STATEMENT_LIMIT

@@ -74,14 +74,18 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
         try:
             _set_properties(handle, alteration.properties, transaction)
         except ValueError as error:
-            msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
             raise ConnectorError(
-                msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties."
+                f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}",
+                code="NOT_SUPPORTED",
+                hint="CREATE TABLE AS makes a table with other properties.",
             ) from error
         return
     if isinstance(alteration, AddColumn) and not alteration.column.nullable:
-        msg = "This connector does not support adding not null columns"
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL: rows that are there have NULL in it.")
+        raise ConnectorError(
+            "This connector does not support adding not null columns",
+            code="NOT_SUPPORTED",
+            hint="Add it without NOT NULL: rows that are there have NULL in it.",
+        )
     try:
         with names_apart(), transaction.update_schema() as update:
             match alteration:
@@ -109,8 +113,11 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
                     update.rename_column(path, new)
                 case SetFieldType(path=path, type=kind):
                     if not transaction.table_metadata.schema().find_type(".".join(path)).is_primitive:
-                        msg = "Iceberg doesn't support changing field type from non-primitive types"
-                        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER)
+                        raise ConnectorError(
+                            "Iceberg doesn't support changing field type from non-primitive types",
+                            code="NOT_SUPPORTED",
+                            hint=_WIDER,
+                        )
                     update.update_column(path, _iceberg_type(kind))
                 case DropNotNull(column=name):
                     update.make_column_optional((name,))
@@ -120,10 +127,10 @@ def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transac
     except (ValidationError, ValueError) as error:
         if isinstance(alteration, SetColumnType | SetFieldType):
             what = "column" if isinstance(alteration, SetColumnType) else "field"
-            msg = f"Failed to set {what} type: {error}"
-            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
-        msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=_WIDER) from error
+            raise ConnectorError(f"Failed to set {what} type: {error}", code="ICEBERG_COMMIT_ERROR", hint=_WIDER) from error
+        raise ConnectorError(
+            f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}", code="NOT_SUPPORTED", hint=_WIDER
+        ) from error
 
 
 def _iceberg_type(kind: Type) -> IcebergType:
@@ -141,8 +148,7 @@ def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str
     has = transaction.table_metadata.schema().find_type(".".join(path))
     if not (isinstance(has, StructType) and isinstance(wanted, StructType)):
         if has.is_primitive != wanted.is_primitive or (not has.is_primitive and str(has) != str(wanted)):
-            msg = f"Cannot change type from {has} to {wanted}"
-            raise ValueError(msg)
+            raise ValueError(f"Cannot change type from {has} to {wanted}")
         if has.is_primitive:
             update.update_column(path, wanted)
         return
@@ -243,9 +249,11 @@ def _refuse_sorted(name: str, transaction: Transaction) -> None:
     for part in sort_fields(metadata):
         if part.source_id == number:
             way = f"{part.transform}({number}) {part.direction.name} {part.null_order.name.replace('_', ' ')}"
-            msg = f"Failed to drop column: Cannot find source column for sort field: {way}"
-            hint = "ALTER TABLE ... SET PROPERTIES sorted_by = DEFAULT before it."
-            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint)
+            raise ConnectorError(
+                f"Failed to drop column: Cannot find source column for sort field: {way}",
+                code="ICEBERG_COMMIT_ERROR",
+                hint="ALTER TABLE ... SET PROPERTIES sorted_by = DEFAULT before it.",
+            )
 
 
 def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:
@@ -253,5 +261,8 @@ def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Tran
     metadata = transaction.table_metadata
     field = metadata.schema().find_field(name)
     if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):
-        msg = f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made of it"
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other partitions.")
+        raise ConnectorError(
+            f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made of it",
+            code="NOT_SUPPORTED",
+            hint="CREATE TABLE AS makes a table with other partitions.",
+        )

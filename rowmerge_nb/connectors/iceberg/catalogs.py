@@ -96,12 +96,12 @@ def _require_catalog_of_tables(directory: Path) -> None:
     newest = max(directory.glob("*/*/metadata/*.metadata.json"), default=None)
     # Looked at after the tables: another process may just be making both.
     if newest is not None and not (file.is_file() and file.stat().st_size):
-        msg = f"The catalog '{file}' is missing, and there are tables in the directory, such as '{newest.parent.parent}'"
-        hint = (
-            "Bring the file back. If it is lost, make a connector of a new directory, and register each table there by its newest"
-            " metadata file: IcebergConnector('new/').register_table(schema, name, '.../metadata/....metadata.json')."
+        raise ConnectorError(
+            f"The catalog '{file}' is missing, and there are tables in the directory, such as '{newest.parent.parent}'",
+            code="ICEBERG_CATALOG_ERROR",
+            hint="Bring the file back. If it is lost, make a connector of a new directory, and register each table there by its newest"
+            " metadata file: IcebergConnector('new/').register_table(schema, name, '.../metadata/....metadata.json').",
         )
-        raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint)
 
 
 def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
@@ -217,24 +217,31 @@ def _told(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         if is_full(error):
-            msg = f"Iceberg {what} cannot be written: its disk is full"
-            hint = "Make room on the disk, and run the statement again."
-            raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
+            raise ConnectorError(
+                f"Iceberg {what} cannot be written: its disk is full",
+                code="GENERIC_INSUFFICIENT_RESOURCES",
+                hint="Make room on the disk, and run the statement again.",
+            ) from error
         if is_read_only(error):
-            msg = f"Iceberg {what} cannot be written: its file or directory is read-only"
-            hint = "Give yourself write permission to the warehouse directory and the file catalog.sqlite in it."
-            raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint) from error
-        msg = f"Iceberg {what} does not answer: {error_text(error)}"
+            raise ConnectorError(
+                f"Iceberg {what} cannot be written: its file or directory is read-only",
+                code="PERMISSION_DENIED",
+                hint="Give yourself write permission to the warehouse directory and the file catalog.sqlite in it.",
+            ) from error
         raise ConnectorError(
-            msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs."
+            f"Iceberg {what} does not answer: {error_text(error)}",
+            code="ICEBERG_CATALOG_ERROR",
+            hint="See that its configuration is right and its service runs.",
         ) from error
 
 
 def _unreadable(name: object, error: Exception) -> ConnectorError:
     """Return the error of a table whose manifests cannot be read."""
-    msg = f"The manifests of Iceberg table '{name}' cannot be read: {error_text(error)}"
-    hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
-    return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+    return ConnectorError(
+        f"The manifests of Iceberg table '{name}' cannot be read: {error_text(error)}",
+        code="ICEBERG_INVALID_METADATA",
+        hint="Restore that file, or roll the table back to a snapshot whose manifests are whole.",
+    )
 
 
 def _is_refusal(error: BaseException | None) -> bool:
@@ -292,9 +299,12 @@ class Tables:
                 settled = False
             if settled:
                 raise
-            msg = f"The outcome is unknown: Iceberg's catalog did not say whether it has changed {what}: {error_text(error)}"
-            hint = "Look at the catalog before you run the statement again."
-            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
+            raise ConnectorError(
+                f"The outcome is unknown: Iceberg's catalog did not say whether it has changed {what}: {error_text(error)}",
+                code="ICEBERG_COMMIT_ERROR",
+                hint="Look at the catalog before you run the statement again.",
+                changed=None,
+            ) from error
         except BaseException:
             is_settled(self.catalog)
             raise
@@ -325,23 +335,25 @@ class Tables:
                 raise
             except FileNotFoundError as error:
                 former = self._former_directory(identifier)
-                msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
-                hint = (
-                    f"The directory was moved, and its files know each other by their full paths: make '{former}' a symbolic link to it."
+                raise ConnectorError(
+                    f"The metadata file of Iceberg table '{name}' does not exist: {error}",
+                    code="ICEBERG_MISSING_METADATA",
+                    hint=f"The directory was moved, and its files know each other by their full paths: make '{former}' a symbolic link to it."
                     if former is not None
                     else f"Restore it; or take the table out by connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves its files,"
-                    " and register it with a metadata file that is there."
-                )
-                raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
+                    " and register it with a metadata file that is there.",
+                ) from error
             except Exception as error:
                 if not _is_about_metadata(error):
                     raise
                 file = self._metadata_file(identifier)
                 where = "" if file is None else f" in '{file}'"
                 words = " ".join(str(error).split())[:300]
-                msg = f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}"
-                hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
-                raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+                raise ConnectorError(
+                    f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}",
+                    code="ICEBERG_INVALID_METADATA",
+                    hint="See that its format version is 1, 2 or 3, and that the metadata file is whole.",
+                ) from error
 
     def _metadata_files_of(self, name: SchemaTableName) -> list[str]:
         """Return the metadata files that the embedded catalog has for a name, whatever the case of its letters."""
@@ -377,8 +389,11 @@ class Tables:
                 return None
             found = [str(entry[-1]) for entry in self.catalog.list_tables(schema) if entry[-1].lower() == name.table]
         if len(found) > 1:
-            msg = f"Iceberg tables {', '.join(sorted(found))} of schema '{schema}' differ in case only, so that '{name}' may mean any"
-            raise ConnectorError(msg, code="AMBIGUOUS_NAME", hint="Rename one of them with another engine.")
+            raise ConnectorError(
+                f"Iceberg tables {', '.join(sorted(found))} of schema '{schema}' differ in case only, so that '{name}' may mean any",
+                code="AMBIGUOUS_NAME",
+                hint="Rename one of them with another engine.",
+            )
         return (schema, found[0]) if found else None
 
     def _namespaces(self) -> dict[str, str]:
@@ -415,8 +430,9 @@ class Tables:
             try:
                 self.catalog.drop_namespace(self._namespaces().get(schema, schema))
             except NamespaceNotEmptyError as error:
-                msg = f"Cannot drop non-empty schema '{schema}'"
-                raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables one by one.") from error
+                raise ConnectorError(
+                    f"Cannot drop non-empty schema '{schema}'", code="SCHEMA_NOT_EMPTY", hint="Drop its tables one by one."
+                ) from error
 
     def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
         """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way.
@@ -429,9 +445,12 @@ class Tables:
         """
         location, folder = definition.location, None
         if location is not None and self._has_files(location):
-            msg = f"Cannot create a table on a non-empty location: {location}"
-            hint = "Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along."
-            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=("location",), hint=hint)
+            raise AnalysisError(
+                f"Cannot create a table on a non-empty location: {location}",
+                code="ICEBERG_FILESYSTEM_ERROR",
+                properties=("location",),
+                hint="Every table has a folder of its own: name an empty one, or leave out location, which INCLUDING PROPERTIES brings along.",
+            )
         if location is None and self._warehouse is not None:
             folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
             location = location_of(folder)
@@ -460,9 +479,11 @@ class Tables:
             io = self.catalog._load_file_io(location=metadata_location)  # noqa: SLF001
             FromInputFile.table_metadata(io.new_input(metadata_location))
         except Exception as error:
-            msg = f"'{metadata_location}' is no metadata file of an Iceberg table: {' '.join(error_text(error).split())[:300]}"
-            hint = "Name the newest of the files metadata/*.metadata.json of the table's folder."
-            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+            raise ConnectorError(
+                f"'{metadata_location}' is no metadata file of an Iceberg table: {' '.join(error_text(error).split())[:300]}",
+                code="ICEBERG_INVALID_METADATA",
+                hint="Name the newest of the files metadata/*.metadata.json of the table's folder.",
+            ) from error
         exists = ConnectorError(
             f"Table '{name}' already exists",
             code="TABLE_ALREADY_EXISTS",
@@ -477,8 +498,9 @@ class Tables:
             except TableAlreadyExistsError as error:
                 raise exists from error
             except NoSuchNamespaceError as error:
-                msg = f"Schema '{name.schema}' does not exist"
-                raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
+                raise ConnectorError(
+                    f"Schema '{name.schema}' does not exist", code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one."
+                ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
         """See that no other warehouse has a table that is to be changed: each would take the other's files for leftovers.
@@ -488,12 +510,11 @@ class Tables:
         """
         owner = other_owner(self._warehouse, table.metadata_location) if self._warehouse is not None else None
         if owner is not None:
-            msg = f"Iceberg table '{name}' cannot be changed here: its files are those of table '{owner[1]}' in the warehouse '{owner[0]}'"
-            hint = (
-                f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that directory, make a table of its own:"
-                f" CREATE TABLE ... AS SELECT * FROM {name}."
+            raise ConnectorError(
+                f"Iceberg table '{name}' cannot be changed here: its files are those of table '{owner[1]}' in the warehouse '{owner[0]}'",
+                hint=f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that directory, make a table of its own:"
+                f" CREATE TABLE ... AS SELECT * FROM {name}.",
             )
-            raise ConnectorError(msg, hint=hint)
 
     def require_reachable(self, location: str | None) -> None:
         """See that the folder of the property ``data_location`` can be looked at, if it is set.
@@ -509,9 +530,12 @@ class Tables:
             return has_files(self.catalog._load_file_io(location=location), location, deep=deep)  # noqa: SLF001
         except (OSError, ValueError, ImportError, ConnectorError) as error:
             what = name.replace("_", " ").capitalize()
-            msg = f"{what} '{location}' cannot be looked at: {' '.join(error_text(error).split())[:300]}"
-            hint = f"See that it is spelled right and can be reached from here, or leave the property {name} out."
-            raise AnalysisError(msg, code="ICEBERG_FILESYSTEM_ERROR", properties=(name,), hint=hint) from error
+            raise AnalysisError(
+                f"{what} '{location}' cannot be looked at: {' '.join(error_text(error).split())[:300]}",
+                code="ICEBERG_FILESYSTEM_ERROR",
+                properties=(name,),
+                hint=f"See that it is spelled right and can be reached from here, or leave the property {name} out.",
+            ) from error
 
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
@@ -699,11 +723,13 @@ class Tables:
             try:
                 self.catalog.rename_table(table.name(), (schema, name.table))
             except TableAlreadyExistsError as error:
-                msg = f"Table '{name}' already exists"
-                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name.") from error
+                raise ConnectorError(
+                    f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name."
+                ) from error
             except NoSuchNamespaceError as error:
-                msg = f"Schema '{name.schema}' does not exist"
-                raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
+                raise ConnectorError(
+                    f"Schema '{name.schema}' does not exist", code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one."
+                ) from error
 
     def restore(
         self, handle: IcebergTableHandle, snapshot: int | None, dropped: Sequence[str], writer: Writer

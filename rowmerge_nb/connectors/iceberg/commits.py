@@ -119,8 +119,11 @@ class Change:
 
 def conflict(name: object, what: str) -> NoReturn:
     """Refuse a commit because of another one."""
-    msg = f"Iceberg table '{name}' was changed while the statement ran: {what}"
-    raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
+    raise ConnectorError(
+        f"Iceberg table '{name}' was changed while the statement ran: {what}",
+        code="TRANSACTION_CONFLICT",
+        hint="Nothing was changed by this statement. Run it again.",
+    )
 
 
 def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
@@ -717,9 +720,11 @@ def _stage(producer: _AnySchema) -> None:
         # What a service's connection raises has no number.
         if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
             raise _refused(error, handle) from error
-        msg = f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}"
-        hint = "See that the table's folder can be reached, and its manifests are whole; else roll the table back to an earlier snapshot."
-        raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
+        raise ConnectorError(
+            f"The snapshot of Iceberg table '{handle.name}' cannot be written: {type(error).__name__}: {error_text(error)}",
+            code="ICEBERG_COMMIT_ERROR",
+            hint="See that the table's folder can be reached, and its manifests are whole; else roll the table back to an earlier snapshot.",
+        ) from error
 
 
 def _refused(error: OSError, handle: IcebergTableHandle) -> ConnectorError:
@@ -762,11 +767,12 @@ def _commit(
         if known:
             return
         if known is None:
-            msg = (
-                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {said(error)}"
-            )
-            hint = "Look at the table before you run the statement again; its files are left where they are."
-            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
+            raise ConnectorError(
+                f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {said(error)}",
+                code="ICEBERG_COMMIT_ERROR",
+                hint="Look at the table before you run the statement again; its files are left where they are.",
+                changed=None,
+            ) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
         if embedded is not None:
@@ -775,10 +781,16 @@ def _commit(
             raise _refused(error, handle) from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {said(error)}"
         if is_full(error):
-            hint = "Make room on its disk, and run the statement again; the table is as it was."
-            raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
-        hint = "See that no other program holds the catalog for long, and run the statement again."
-        raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
+            raise ConnectorError(
+                msg,
+                code="GENERIC_INSUFFICIENT_RESOURCES",
+                hint="Make room on its disk, and run the statement again; the table is as it was.",
+            ) from error
+        raise ConnectorError(
+            msg,
+            code="ICEBERG_CATALOG_ERROR",
+            hint="See that no other program holds the catalog for long, and run the statement again.",
+        ) from error
 
 
 def _embedded(table: Table) -> EmbeddedCatalog | None:

@@ -96,9 +96,11 @@ class IcebergConnector(Connector):
         min_retention: timedelta = timedelta(days=7),
     ) -> None:
         if (warehouse is None) == (catalog is None):
-            msg = "An Iceberg connector has either a warehouse directory or a catalog"
-            hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise ConnectorError(
+                "An Iceberg connector has either a warehouse directory or a catalog",
+                code="INVALID_ARGUMENTS",
+                hint="Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name').",
+            )
         checked(min_retention, "min_retention", _is_retention, "a datetime.timedelta that is not negative")
         checked({} if properties is None else properties, "properties", _are_properties, "a mapping of names to values")
         directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
@@ -289,9 +291,11 @@ class IcebergConnector(Connector):
         )
         owner = other_owner(self._directory, location)
         if owner is not None:
-            msg = f"'{location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'"
-            hint = f"A table is in one catalog only. IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out there, and leaves its files."
-            raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint=hint)
+            raise ConnectorError(
+                f"'{location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'",
+                code="TABLE_ALREADY_EXISTS",
+                hint=f"A table is in one catalog only. IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out there, and leaves its files.",
+            )
         self._tables.register(table, location)
 
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
@@ -344,9 +348,10 @@ class IcebergConnector(Connector):
         """Make a former snapshot of a table the current one: what CALL does, in a transaction of its own."""
         for word, value in (("schema", schema), ("table", table), ("snapshot_id", snapshot_id)):
             if value is None:
-                msg = f"{word} cannot be null"
                 raise ConnectorError(
-                    msg, code="INVALID_PROCEDURE_ARGUMENT", hint="Give the name of a table, and the id of a snapshot."
+                    f"{word} cannot be null",
+                    code="INVALID_PROCEDURE_ARGUMENT",
+                    hint="Give the name of a table, and the id of a snapshot.",
                 )
         name = SchemaTableName(str(schema), str(table))
         transaction = self.begin_transaction()
@@ -354,8 +359,7 @@ class IcebergConnector(Connector):
             metadata = self.get_metadata(transaction)
             handle = metadata.get_table_handle(session, name)
             if handle is None:
-                msg = f"Table '{name}' not found"
-                raise ConnectorError(msg, code="NOT_FOUND", hint="SHOW TABLES lists what there is.")
+                raise ConnectorError(f"Table '{name}' not found", code="NOT_FOUND", hint="SHOW TABLES lists what there is.")
             execute = metadata.get_table_handle_for_execute(
                 session, handle, "ROLLBACK_TO_SNAPSHOT", {"snapshot_id": snapshot_id}, Constraint()
             )
@@ -490,9 +494,11 @@ def _listing(table: Table) -> Listing:
     try:
         return listing_of(table)
     except (OSError, ValueError, ImportError) as error:
-        msg = f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}"
-        hint = "Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here."
-        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+        raise ConnectorError(
+            f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at: {error_text(error)}",
+            code="ICEBERG_FILESYSTEM_ERROR",
+            hint="Correct the table's properties write.data.path and write.metadata.path, or see that its folders can be read from here.",
+        ) from error
 
 
 def _are_properties(value: Any) -> bool:
@@ -505,6 +511,5 @@ def _is_retention(value: Any) -> bool:
 
 def _number(handle: ConnectorTransactionHandle) -> int:
     if not isinstance(handle, IcebergTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{handle!r} is not a transaction of this connector")
     return handle.number

@@ -113,8 +113,12 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     """
     given = _checked(metadata.properties)
     if "data_location" in given and not given.get("object_store_layout_enabled", False):
-        msg = "Data location can only be set when object store layout is enabled"
-        raise AnalysisError(msg, code=_INVALID, properties=("data_location",), hint="Add object_store_layout_enabled = true.")
+        raise AnalysisError(
+            "Data location can only be set when object store layout is enabled",
+            code=_INVALID,
+            properties=("data_location",),
+            hint="Add object_store_layout_enabled = true.",
+        )
     version = given.get("format_version", FORMAT_VERSION)
     properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd", **_BY_ITSELF}
     if "isolation_level" in given:
@@ -138,15 +142,22 @@ def _checked_location(location: str, name: str = "location") -> str:
     path, stored = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if has_host or "\0" in location or (path is not None and not (path.startswith("/") and path.strip("/"))):
-        msg = f"{name} must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'"
-        hint = f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out."
-        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=hint)
+        raise AnalysisError(
+            f"{name} must be the absolute path of a folder, or an address without a host of the local disk, not '{location}'",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property {name} out.",
+        )
     if not set("#?") & set(stored):
         return stored
     if path is None:
         # All that the table writes would go into one file.
-        msg = f"{name} has '#' or '?', which end the path of an address: '{location}'"
-        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Name a folder without them.")
+        raise AnalysisError(
+            f"{name} has '#' or '?', which end the path of an address: '{location}'",
+            code=_INVALID,
+            properties=(name,),
+            hint="Name a folder without them.",
+        )
     return path.rstrip("/")
 
 
@@ -162,13 +173,19 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
     """
     given = _checked(properties)
     if "location" in properties:
-        msg = "The following properties cannot be updated: location"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", properties=("location",), hint="CREATE TABLE AS makes a table elsewhere.")
+        raise AnalysisError(
+            "The following properties cannot be updated: location",
+            code="NOT_SUPPORTED",
+            properties=("location",),
+            hint="CREATE TABLE AS makes a table elsewhere.",
+        )
     has = metadata.properties["format_version"]
     if has > given.get("format_version", has):
-        msg = f"Cannot downgrade v{has} table to v{given['format_version']}"
         raise AnalysisError(
-            msg, code="NOT_SUPPORTED", properties=("format_version",), hint="Leave the property format_version out."
+            f"Cannot downgrade v{has} table to v{given['format_version']}",
+            code="NOT_SUPPORTED",
+            properties=("format_version",),
+            hint="Leave the property format_version out.",
         )
     schema = schema_of(metadata.columns)
     _spec_of(transforms_of(given, metadata.columns), schema)
@@ -186,20 +203,36 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in properties.items():
         if name == "extra_properties" and isinstance(value, dict):
             # Trino's connector allows those that its configuration lists, and by itself none.
-            msg = f"Illegal keys in extra_properties: [{', '.join(value)}]"
-            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint="Set them by connector.catalog, pyiceberg's own.")
+            raise AnalysisError(
+                f"Illegal keys in extra_properties: [{', '.join(value)}]",
+                code=_INVALID,
+                properties=(name,),
+                hint="Set them by connector.catalog, pyiceberg's own.",
+            )
         if name in _REFUSED:
-            msg = f"Table property '{name}' is not supported: {_REFUSED[name]}"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", properties=(name,), hint="Leave it out.")
+            raise AnalysisError(
+                f"Table property '{name}' is not supported: {_REFUSED[name]}",
+                code="NOT_SUPPORTED",
+                properties=(name,),
+                hint="Leave it out.",
+            )
         if name not in TABLE_PROPERTIES:
-            msg = f"Catalog 'iceberg' table property '{name}' does not exist"
-            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+            raise AnalysisError(
+                f"Catalog 'iceberg' table property '{name}' does not exist",
+                code=_INVALID,
+                properties=(name,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
+            )
     given = {name: value for name, value in properties.items() if value is not None}
     _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = given.get("format_version", FORMAT_VERSION)
     if version not in {1, 2}:
-        msg = f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions"
-        raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
+        raise AnalysisError(
+            f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of other versions",
+            code=_INVALID,
+            properties=("format_version",),
+            hint="Leave the property format_version out.",
+        )
     if "isolation_level" in given:
         _check_one_of("isolation_level", str(given["isolation_level"]).lower(), ("serializable", "snapshot"))
     _check_kinds(given)
@@ -218,18 +251,30 @@ def _check_kinds(given: Mapping[str, Any]) -> None:
         value = given.get(name)
         if value is not None and type(value) is not kind:
             shown = f"'{value}'" if isinstance(value, str) else value
-            msg = f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{shown}] to {word}"
-            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"It is of type {word}.")
+            raise AnalysisError(
+                f"Invalid value for catalog 'iceberg' table property '{name}': Cannot convert [{shown}] to {word}",
+                code=_INVALID,
+                properties=(name,),
+                hint=f"It is of type {word}.",
+            )
     retries = given.get("max_commit_retry", 0)
     if retries < 0:
-        msg = f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0"
-        raise AnalysisError(msg, code=_INVALID, properties=("max_commit_retry",), hint="0 tries once.")
+        raise AnalysisError(
+            f"Unable to set catalog 'iceberg' table property 'max_commit_retry' to [{retries}]: max_commit_retry must be greater than or equal to 0",
+            code=_INVALID,
+            properties=("max_commit_retry",),
+            hint="0 tries once.",
+        )
 
 
 def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        msg = f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'"
-        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"Leave the property {name} out.")
+        raise AnalysisError(
+            f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'",
+            code=_INVALID,
+            properties=(name,),
+            hint=f"Leave the property {name} out.",
+        )
 
 
 def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec:
@@ -242,13 +287,19 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
         source = schema.find_field(transform.column)
         name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
         if transform.name != "identity" and name in names:
-            msg = (
-                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name"
+            raise AnalysisError(
+                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name",
+                code=_INVALID,
+                properties=("partitioning",),
+                hint="Give the column another name.",
             )
-            raise AnalysisError(msg, code=_INVALID, properties=("partitioning",), hint="Give the column another name.")
         if any(field.name == name for field in fields):
-            msg = f"Table property 'partitioning': two transforms make a partition field '{name}'"
-            raise AnalysisError(msg, code=_INVALID, properties=("partitioning",), hint="Name one of them.")
+            raise AnalysisError(
+                f"Table property 'partitioning': two transforms make a partition field '{name}'",
+                code=_INVALID,
+                properties=("partitioning",),
+                hint="Name one of them.",
+            )
         fields.append(
             PartitionField(
                 source_id=source.field_id,

@@ -77,11 +77,16 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
     from pyroaring import BitMap64
 
     if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
-        msg = f"File '{location}' should hold deletion vectors, and is not a Puffin file"
-        raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
+        raise ConnectorError(
+            f"File '{location}' should hold deletion vectors, and is not a Puffin file",
+            code="ICEBERG_BAD_DATA",
+            hint="Restore the file, or roll the table back.",
+        )
     if puffin[-8] & 1:
-        msg = f"The footer of file '{location}' is compressed, which is not supported"
-        raise ConnectorError(msg, hint="Rewrite the table's deletion vectors with another engine.")
+        raise ConnectorError(
+            f"The footer of file '{location}' is compressed, which is not supported",
+            hint="Rewrite the table's deletion vectors with another engine.",
+        )
     size = int.from_bytes(puffin[-12:-8], "little")
     found = [np.zeros(0, np.int64)]
     for blob in json.loads(puffin[-12 - size : -12])["blobs"]:
@@ -90,8 +95,11 @@ def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 6
         # Length, magic, the bitmap in Roaring's portable form, checksum.
         start, end = blob["offset"], blob["offset"] + blob["length"]
         if puffin[start + 4 : start + 8] != _VECTOR:
-            msg = f"File '{location}' holds a deletion vector that does not begin as one should"
-            raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
+            raise ConnectorError(
+                f"File '{location}' holds a deletion vector that does not begin as one should",
+                code="ICEBERG_BAD_DATA",
+                hint="Restore the file, or roll the table back.",
+            )
         bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
         # A run of any length is a few bytes.
         count = bitmap.rank(rows - 1) if rows else 0

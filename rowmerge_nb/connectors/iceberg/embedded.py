@@ -106,8 +106,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
         )
         with Session(self.engine) as session:
             if not session.execute(entry).rowcount:  # type: ignore[attr-defined]
-                msg = f"Table does not exist: {namespace}.{name}"
-                raise NoSuchTableError(msg)
+                raise NoSuchTableError(f"Table does not exist: {namespace}.{name}")
             session.execute(delete(_DROPPED).where(_DROPPED.c.folder == folder))
             session.execute(_DROPPED.insert().values(folder=folder, process=this_process()))
             session.commit()

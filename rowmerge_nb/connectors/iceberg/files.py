@@ -105,11 +105,11 @@ def reading(table: object, location: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        msg = f"File '{location}' of Iceberg table '{table}' does not exist"
-        hint = (
-            "Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there."
-        )
-        raise ConnectorError(msg, code="ICEBERG_MISSING_DATA", hint=hint) from error
+        raise ConnectorError(
+            f"File '{location}' of Iceberg table '{table}' does not exist",
+            code="ICEBERG_MISSING_DATA",
+            hint="Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there.",
+        ) from error
     except RowMergeError:
         raise
     except Exception as error:
@@ -117,7 +117,11 @@ def reading(table: object, location: str) -> Iterator[None]:
         msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {words}"
         # What Arrow says of the bytes has no number; what the system says of the file has one.
         if isinstance(error, OSError) and error.errno:
-            hint = "See that driver and workers reach the table's files and may read them."
-            raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
-        hint = "Restore the file, or roll the table back to a snapshot without it."
-        raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=hint) from error
+            raise ConnectorError(
+                msg,
+                code="ICEBERG_FILESYSTEM_ERROR",
+                hint="See that driver and workers reach the table's files and may read them.",
+            ) from error
+        raise ConnectorError(
+            msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back to a snapshot without it."
+        ) from error

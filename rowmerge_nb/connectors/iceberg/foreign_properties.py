@@ -50,9 +50,11 @@ def check_properties(handle: IcebergTableHandle) -> None:
     for name, value in handle.properties.items():
         problem = _problem(name, value)
         if problem:
-            msg = f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be {problem}"
-            hint = "Correct or remove the property with the engine that has set it."
-            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+            raise ConnectorError(
+                f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be {problem}",
+                code="ICEBERG_INVALID_METADATA",
+                hint="Correct or remove the property with the engine that has set it.",
+            )
 
 
 def _problem(name: str, value: str) -> str:

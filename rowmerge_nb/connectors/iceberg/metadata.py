@@ -155,8 +155,7 @@ class IcebergTransaction(Writer):
             # A table that is made anew may be read for that.
             found = found.former
         if found is None:
-            msg = f"Table '{handle.name}' was not looked up in this transaction"
-            raise ValueError(msg)
+            raise ValueError(f"Table '{handle.name}' was not looked up in this transaction")
         return found
 
 
@@ -185,8 +184,10 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
         ConnectorError: NOT_SUPPORTED for a version of the format, a type or a transform that is not known.
     """
     if table.format_version not in _VERSIONS:
-        msg = f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read"
-        raise ConnectorError(msg, hint="Read it with another engine.")
+        raise ConnectorError(
+            f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read",
+            hint="Read it with another engine.",
+        )
     fields = fields_of(table.schema(), name)
     metadata, location = table.metadata, table.location().rstrip("/")
     data_location = table.properties.get("write.data.path", f"{location}/data").rstrip("/")
@@ -269,9 +270,11 @@ class IcebergMetadata(ConnectorMetadata):
         except RowMergeError:
             raise
         except Exception as error:
-            msg = f"The metadata of Iceberg table '{handle.name}' cannot be read: {type(error).__name__}: {error_text(error)}"
-            hint = "Run the statement again if snapshots were expiring; else restore that file, or roll the table back."
-            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+            raise ConnectorError(
+                f"The metadata of Iceberg table '{handle.name}' cannot be read: {type(error).__name__}: {error_text(error)}",
+                code="ICEBERG_INVALID_METADATA",
+                hint="Run the statement again if snapshots were expiring; else restore that file, or roll the table back.",
+            ) from error
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
         """Give the snapshot; None for a table that has none yet."""
@@ -452,8 +455,10 @@ class IcebergMetadata(ConnectorMetadata):
         if "retention_threshold" in arguments:
             check_retention(procedure, arguments["retention_threshold"], self._upkeep.least)
             if handle.properties.get("gc.enabled", "true").lower() == "false":
-                msg = f"Files of Iceberg table '{handle.name}' may be another table's: its property gc.enabled is false"
-                raise ConnectorError(msg, hint="Set that property to true, if no other table needs them.")
+                raise ConnectorError(
+                    f"Files of Iceberg table '{handle.name}' may be another table's: its property gc.enabled is false",
+                    hint="Set that property to true, if no other table needs them.",
+                )
         if procedure == "ROLLBACK_TO_SNAPSHOT":
             check_rollback(table, handle, arguments["snapshot_id"])
         check_partitions(handle, constraint, table)
@@ -544,8 +549,9 @@ class IcebergMetadata(ConnectorMetadata):
         """
         chosen = session.properties.get("row_change_paradigm")
         if chosen not in {None, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name}:
-            msg = f"Iceberg tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}"
-            raise ConnectorError(msg, hint="Leave the option paradigm out.")
+            raise ConnectorError(
+                f"Iceberg tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}", hint="Leave the option paradigm out."
+            )
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
@@ -556,8 +562,10 @@ class IcebergMetadata(ConnectorMetadata):
         """
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
-            msg = f"Iceberg table updates require at least format version 2; table '{handle.name}' is of version 1"
-            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (format_version = 2) AS SELECT * FROM it.")
+            raise ConnectorError(
+                f"Iceberg table updates require at least format version 2; table '{handle.name}' is of version 1",
+                hint="CREATE TABLE ... WITH (format_version = 2) AS SELECT * FROM it.",
+            )
         _check_writable(handle)
         return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
 
@@ -661,14 +669,20 @@ class IcebergMetadata(ConnectorMetadata):
 
 def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.format_version > 2:
-        msg = f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which pyiceberg cannot write"
-        raise ConnectorError(msg, hint="CREATE TABLE ... AS SELECT * FROM it makes a table of version 2.")
+        raise ConnectorError(
+            f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which pyiceberg cannot write",
+            hint="CREATE TABLE ... AS SELECT * FROM it makes a table of version 2.",
+        )
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
-        msg = f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported"
-        raise ConnectorError(msg, hint="Set its property write.format.default to parquet.")
+        raise ConnectorError(
+            f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported",
+            hint="Set its property write.format.default to parquet.",
+        )
     check_properties(handle)
     for location in (handle.location, handle.data_location):
         if ":" in location and set("#?") & set(location):
             # All that is written would go into one file.
-            msg = f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its address '{location}'"
-            raise ConnectorError(msg, hint="CREATE TABLE ... AS SELECT * FROM it makes a table in another folder.")
+            raise ConnectorError(
+                f"Iceberg table '{handle.name}' cannot be written: '#' and '?' end the path of its address '{location}'",
+                hint="CREATE TABLE ... AS SELECT * FROM it makes a table in another folder.",
+            )

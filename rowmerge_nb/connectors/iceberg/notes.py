@@ -107,9 +107,11 @@ class Writer:
         """
         for location, properties in self.notes.items():
             if not _exists(table, properties, location):
-                msg = f"The note '{location}' of this statement on Iceberg table '{table.name}' was removed, and its files may be too"
-                hint = "Nothing was changed by this statement. Run it again."
-                raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
+                raise ConnectorError(
+                    f"The note '{location}' of this statement on Iceberg table '{table.name}' was removed, and its files may be too",
+                    code="TRANSACTION_CONFLICT",
+                    hint="Nothing was changed by this statement. Run it again.",
+                )
 
     def ask(self) -> None:
         """Record that the catalog is asked."""
@@ -171,8 +173,11 @@ class Presence:
         if is_fresh and not now:
             return
         if not _exists(self._table, self._table.io, self._note):
-            msg = f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so its tasks write no more files"
-            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
+            raise ConnectorError(
+                f"Statement '{self._prefix}' on Iceberg table '{self._table.name}' has ended, so its tasks write no more files",
+                code="TRANSACTION_CONFLICT",
+                hint="Nothing was changed by this statement. Run it again.",
+            )
         self._seen = time.monotonic()
 
 
@@ -198,9 +203,11 @@ def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: 
     try:
         return Path(path).exists() if path is not None else bool(file_io(properties, location).new_input(location).exists())
     except OSError as error:
-        msg = f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}"
-        hint = "See that driver and workers reach the table's folder, and run the statement again."
-        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+        raise ConnectorError(
+            f"File '{location}' of Iceberg table '{table.name}' cannot be looked at: {error_text(error)}",
+            code="ICEBERG_FILESYSTEM_ERROR",
+            hint="See that driver and workers reach the table's folder, and run the statement again.",
+        ) from error
 
 
 def _require_absolute(folder: str, table: object) -> None:
@@ -211,15 +218,19 @@ def _require_absolute(folder: str, table: object) -> None:
     """
     path = local_path(folder)
     if path is not None and not path.startswith("/"):
-        msg = f"Directory '{folder}' of Iceberg table '{table}' has neither a scheme nor a leading slash"
-        hint = "Correct the property write.data.path or write.metadata.path with the engine that has set it."
-        raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
+        raise ConnectorError(
+            f"Directory '{folder}' of Iceberg table '{table}' has neither a scheme nor a leading slash",
+            code="ICEBERG_INVALID_METADATA",
+            hint="Correct the property write.data.path or write.metadata.path with the engine that has set it.",
+        )
 
 
 def _refused(error: Exception, folder: str, table: object) -> ConnectorError:
     what = f"Directory '{folder}' of Iceberg table '{table}'"
     if isinstance(error, OSError):
         return refused(error, what, "ICEBERG_FILESYSTEM_ERROR")
-    msg = f"{what} cannot be written: {' '.join(error_text(error).split())[:300]}"
-    hint = "ALTER TABLE ... SET PROPERTIES data_location = DEFAULT, or name a directory that can be reached from here."
-    return ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint)
+    return ConnectorError(
+        f"{what} cannot be written: {' '.join(error_text(error).split())[:300]}",
+        code="ICEBERG_FILESYSTEM_ERROR",
+        hint="ALTER TABLE ... SET PROPERTIES data_location = DEFAULT, or name a directory that can be reached from here.",
+    )

@@ -50,8 +50,10 @@ def _partition_field(part: Any, fields: Sequence[Field], table: object) -> Parti
     name, _, rest = str(part.transform).partition("[")
     path = _path_to(part.source_id, fields)
     if name not in {"identity", "bucket", "truncate", "void", *_PERIODS} or (path is None and name != "void"):
-        msg = f"Iceberg table '{table}' is partitioned by {part.name}: {part.transform}, which is not supported"
-        raise ConnectorError(msg, hint="Partition the table by another transform.")
+        raise ConnectorError(
+            f"Iceberg table '{table}' is partitioned by {part.name}: {part.transform}, which is not supported",
+            hint="Partition the table by another transform.",
+        )
     width = int(rest.rstrip("]")) if rest else None
     if path is None:
         # A void field of a column that is gone: its value is NULL whatever column is looked at.
@@ -95,9 +97,10 @@ def _within_range(transform: Transform, column: pa.Array, values: pa.Array) -> p
     if index >= 0:
         number = column[index].cast(pa.int64()).as_py()
         shown = np.datetime64(number, "us") if pa.types.is_temporal(column.type) else number
-        msg = f"Value {shown} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer"
         raise ConnectorError(
-            msg, code="NUMERIC_VALUE_OUT_OF_RANGE", hint="Write another value, or partition the table by another transform."
+            f"Value {shown} of column '{transform.column}' has no partition: {transform} is {values[index].as_py()}, out of range for integer",
+            code="NUMERIC_VALUE_OUT_OF_RANGE",
+            hint="Write another value, or partition the table by another transform.",
         )
     return values.cast(pa.int32())
 

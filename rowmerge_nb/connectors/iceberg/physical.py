@@ -49,8 +49,11 @@ def require_physical_types(footer: pq.FileMetaData, schema: Schema, ids: Mapping
         physical = _described(column.physical_type, column.length)
         expected = _expected(schema.find_type(ids[column.path])) if column.path in ids else "no column"
         if physical != expected:
-            msg = f"Column '{column.path}' of file '{location}' was written as {physical}, and Iceberg has {expected} for it"
-            raise ConnectorError(msg, code="ICEBERG_WRITER_DATA_ERROR", hint="The table is as it was. Report this as a bug.")
+            raise ConnectorError(
+                f"Column '{column.path}' of file '{location}' was written as {physical}, and Iceberg has {expected} for it",
+                code="ICEBERG_WRITER_DATA_ERROR",
+                hint="The table is as it was. Report this as a bug.",
+            )
 
 
 def _described(physical: str, length: int) -> str:

@@ -87,12 +87,11 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
         return error
     twice = _named_twice(table)
     if isinstance(error, TypeError) and twice:
-        msg = (
-            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of one type, which manifests of"
-            " other engines describe once and then by name: pyiceberg does not read that"
-        )
         return ConnectorError(
-            msg, code="NOT_SUPPORTED", hint="Partition it by one of them, or read it with the engine that has written it."
+            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of one type, which manifests of"
+            " other engines describe once and then by name: pyiceberg does not read that",
+            code="NOT_SUPPORTED",
+            hint="Partition it by one of them, or read it with the engine that has written it.",
         )
     location = snapshot.manifest_list
     with suppress(Exception):
@@ -101,12 +100,12 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
             manifest.fetch_manifest_entry(table.io)
         location = "one of its manifests"
     name, words = ".".join(table.name()), " ".join(str(error).split())[:300]
-    msg = (
+    return ConnectorError(
         f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{location}':"
-        f" {type(error).__name__}: {words}"
+        f" {type(error).__name__}: {words}",
+        code="ICEBERG_INVALID_METADATA",
+        hint="Restore that file, or roll the table back to a snapshot whose manifests are whole.",
     )
-    hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
-    return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
 
 
 def _named_twice(table: Table) -> list[str]:
@@ -192,8 +191,11 @@ class DeleteIndex:
         if _is_equality(entry):
             fields = tuple(self._field(number, file.file_path) for number in file.equality_ids or ())
             if not fields:
-                msg = f"Equality delete file '{file.file_path}' of Iceberg table '{self._handle.name}' names no columns"
-                raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=_HINT)
+                raise ConnectorError(
+                    f"Equality delete file '{file.file_path}' of Iceberg table '{self._handle.name}' names no columns",
+                    code="ICEBERG_BAD_DATA",
+                    hint=_HINT,
+                )
             return DeleteFile(file.file_path, "equality", fields=fields)
         if _format(file) == "PUFFIN":
             return DeleteFile(file.file_path, "vector")
@@ -208,8 +210,10 @@ class DeleteIndex:
             found = next((f for f in schema.fields if f.field_id == number), None)
             if found is not None:
                 return field_of(found, found.name, self._handle.name)
-        msg = f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column {number}, which is no top-level column"
-        raise ConnectorError(msg, hint=_HINT)
+        raise ConnectorError(
+            f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column {number}, which is no top-level column",
+            hint=_HINT,
+        )
 
 
 def _is_equality(entry: ManifestEntry) -> bool:
@@ -256,8 +260,10 @@ def _format(file: DataFile) -> str:
 
 def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[str]) -> None:
     if _format(file) not in known:
-        msg = f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported"
-        raise ConnectorError(msg, hint=_HINT)
+        raise ConnectorError(
+            f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported",
+            hint=_HINT,
+        )
 
 
 def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:

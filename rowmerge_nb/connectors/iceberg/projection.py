@@ -146,9 +146,11 @@ def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None,
     if mapping is None:
         if not len(schema):
             return tuple(Found(field, None) for field in fields)
-        msg = f"File '{location}' has no field ids, so that its columns cannot be told"
-        hint = "Set the table property schema.name-mapping.default, which says which name stands for which field."
-        raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=hint)
+        raise ConnectorError(
+            f"File '{location}' has no field ids, so that its columns cannot be told",
+            code="ICEBERG_BAD_DATA",
+            hint="Set the table property schema.name-mapping.default, which says which name stands for which field.",
+        )
     return tuple(_by_name(field, list(schema), json.loads(mapping)) for field in fields)
 
 

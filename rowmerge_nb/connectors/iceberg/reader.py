@@ -173,8 +173,7 @@ def _channel(
         value = pa.scalar(_place(column.name, split, table), column.type.arrow)
         return lambda _batch, _first, rows: pa.repeat(value, rows)
     if not isinstance(column, IcebergColumn):
-        msg = f"{column!r} is not a column of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{column!r} is not a column of this connector")
     return _values(found[column.field.id], split)
 
 

@@ -41,8 +41,12 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
     u = _updates()
     metadata, transaction = table.metadata, table.transaction()
     if definition.location is not None and definition.location.rstrip("/") != table.location().rstrip("/"):
-        msg = f"The provided location '{definition.location}' does not match the existing table location '{table.location()}'"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=("location",), hint="Leave the property location out.")
+        raise AnalysisError(
+            f"The provided location '{definition.location}' does not match the existing table location '{table.location()}'",
+            code="INVALID_TABLE_PROPERTY",
+            properties=("location",),
+            hint="Leave the property location out.",
+        )
     properties = dict(definition.properties)
     _upgrade(transaction, int(properties.pop("format-version")))
     schema = _schema(definition.schema, metadata)
@@ -77,8 +81,9 @@ def _updates() -> Any:
 def _upgrade(transaction: Transaction, version: int) -> None:
     has = transaction.table_metadata.format_version
     if version < has:
-        msg = f"Cannot downgrade v{has} table to v{version}"
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave the property format_version out.")
+        raise ConnectorError(
+            f"Cannot downgrade v{has} table to v{version}", code="NOT_SUPPORTED", hint="Leave the property format_version out."
+        )
     if version > has:
         transaction.upgrade_table_version(version)  # type: ignore[arg-type]
 

@@ -114,12 +114,12 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
     server = server_of(location)
     if server is None or server in _servers(properties):
         return
-    msg = f"File '{location}' is not opened: the configuration of the catalog names no connection to '{server}'"
-    hint = (
-        "A table's metadata does not decide which servers are asked. If you trust this one, configure it for the catalog:"
-        " pass its connection as properties, such as s3.endpoint, gcs.project-id, hdfs.host or adls.account-name."
+    raise ConnectorError(
+        f"File '{location}' is not opened: the configuration of the catalog names no connection to '{server}'",
+        code="PERMISSION_DENIED",
+        hint="A table's metadata does not decide which servers are asked. If you trust this one, configure it for the catalog:"
+        " pass its connection as properties, such as s3.endpoint, gcs.project-id, hdfs.host or adls.account-name.",
     )
-    raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
 
 
 def require_readable(path: str) -> None:
@@ -133,7 +133,8 @@ def require_readable(path: str) -> None:
     except (OSError, ValueError):
         return  # the reader reports what is wrong with it
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        msg = f"File '{path}' is a pipe or a device, which Iceberg tables do not consist of"
         raise ConnectorError(
-            msg, code="ICEBERG_BAD_DATA", hint="Ask who has written the table's metadata how the file came there."
+            f"File '{path}' is a pipe or a device, which Iceberg tables do not consist of",
+            code="ICEBERG_BAD_DATA",
+            hint="Ask who has written the table's metadata how the file came there.",
         )

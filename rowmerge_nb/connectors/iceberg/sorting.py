@@ -86,9 +86,12 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
     for key in keys:
         source = next((field for field in schema.fields if field.name.lower() == key.name), None)
         if source is None:
-            msg = f"Column not found: {key.name}"
-            hint = f"The table has the columns {', '.join(field.name for field in schema.fields)}."
-            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", properties=("sorted_by",), hint=hint)
+            raise AnalysisError(
+                f"Column not found: {key.name}",
+                code="COLUMN_NOT_FOUND",
+                properties=("sorted_by",),
+                hint=f"The table has the columns {', '.join(field.name for field in schema.fields)}.",
+            )
         if not source.field_type.is_primitive:
             msg, hint = (
                 "Invalid sorted_by definition",

@@ -76,8 +76,7 @@ def _size(text: str) -> int:
     """
     number, unit = _measured(text, "size", "size is not a valid data size string: ")
     if unit not in _SIZES:
-        msg = f"Unknown unit: {unit}"
-        raise ValueError(msg)
+        raise ValueError(f"Unknown unit: {unit}")
     return int(number * _SIZES[unit])
 
 
@@ -89,15 +88,13 @@ def _retention(text: str) -> Retention:
     """
     number, unit = _measured(text, "duration", "duration is not a valid data duration string: ")
     if unit not in _TIMES:
-        msg = f"Unknown time unit: {unit}"
-        raise ValueError(msg)
+        raise ValueError(f"Unknown time unit: {unit}")
     return Retention(number, unit)
 
 
 def _measured(text: str, what: str, refused: str) -> tuple[float, str]:
     if not text:
-        msg = f"{what} is empty"
-        raise ValueError(msg)
+        raise ValueError(f"{what} is empty")
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise ValueError(refused + text)
@@ -170,13 +167,13 @@ def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
     """
     if asked < least:
         name = procedure.lower()
-        msg = (
+        raise ConnectorError(
             f"Retention specified ({asked}) is shorter than the minimum retention configured in the system ({least})."
             f" Minimum retention can be changed with iceberg.{name.replace('_', '-')}.min-retention configuration property"
-            f" or iceberg.{name}_min_retention session property"
+            f" or iceberg.{name}_min_retention session property",
+            code="INVALID_PROCEDURE_ARGUMENT",
+            hint="Here it is the argument min_retention of IcebergConnector: no statement of anybody may need what is younger.",
         )
-        hint = "Here it is the argument min_retention of IcebergConnector: no statement of anybody may need what is younger."
-        raise ConnectorError(msg, code="INVALID_PROCEDURE_ARGUMENT", hint=hint)
 
 
 def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:
@@ -192,11 +189,11 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
         for spec in table.metadata.specs().values():
             kinds = {str(part.transform) for part in spec.fields if part.source_id == number}
             if not kinds & {"identity", *_TEMPORAL}:
-                msg = (
-                    f"WHERE of procedure OPTIMIZE can only name partitions, and table '{handle.name}' has none by column '{name}'"
+                raise ConnectorError(
+                    f"WHERE of procedure OPTIMIZE can only name partitions, and table '{handle.name}' has none by column '{name}'",
+                    code="NOT_SUPPORTED",
+                    hint="Leave that column out of WHERE: the whole table can be optimized, or whole partitions.",
                 )
-                hint = "Leave that column out of WHERE: the whole table can be optimized, or whole partitions."
-                raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
 def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:

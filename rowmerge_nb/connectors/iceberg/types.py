@@ -90,8 +90,10 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     elif str(kind) in _READ:
         word, sql = str(kind), _READ[str(kind)]
     else:
-        msg = f"Column '{path}' of Iceberg table '{table}' is of type {kind}, which is not supported"
-        raise ConnectorError(msg, hint="Read the table through a view of another engine that casts the column.")
+        raise ConnectorError(
+            f"Column '{path}' of Iceberg table '{table}' is of type {kind}, which is not supported",
+            hint="Read the table through a view of another engine that casts the column.",
+        )
     default = field.initial_default
     if default is not None and isinstance(kind, t.PrimitiveType):
         default = from_json(kind, default)
@@ -110,8 +112,11 @@ def names_apart() -> Iterator[None]:
     except ValueError as error:
         if "multiple fields for name" not in str(error):
             raise
-        msg = f"Iceberg cannot tell the columns and the fields of rows apart: {error}"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give the column with a dot in its name another one.") from error
+        raise AnalysisError(
+            f"Iceberg cannot tell the columns and the fields of rows apart: {error}",
+            code="NOT_SUPPORTED",
+            hint="Give the column with a dot in its name another one.",
+        ) from error
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
@@ -126,8 +131,11 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
     fields = []
     for number, column in enumerate(columns, 1):
         if column.default is not None:
-            msg = f"Column '{column.name}' has a default value, which Iceberg tables of format version 2 do not have"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave DEFAULT out, and name the value in INSERT.")
+            raise AnalysisError(
+                f"Column '{column.name}' has a default value, which Iceberg tables of format version 2 do not have",
+                code="NOT_SUPPORTED",
+                hint="Leave DEFAULT out, and name the value in INSERT.",
+            )
         kind = _written(column.type, column.name)
         fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
     with names_apart():
@@ -166,12 +174,18 @@ def _written(kind: Type, path: str) -> IcebergType:
         return t.MapType(key_id=-1, key_type=key, value_id=-1, value_type=value, value_required=False)
     if kind.base == "row":
         if any(name is None for name in kind.fields):
-            msg = f"Row type field does not have a name: {kind}, of column '{path}'"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast it to a row with names: CAST(c AS row(a integer, ...)).")
+            raise AnalysisError(
+                f"Row type field does not have a name: {kind}, of column '{path}'",
+                code="NOT_SUPPORTED",
+                hint="Cast it to a row with names: CAST(c AS row(a integer, ...)).",
+            )
         named = list(zip(kind.fields, kind.parameters, strict=True))
         parts = [
             t.NestedField(-1 - i, str(n), _written(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(named)
         ]
         return t.StructType(*parts)
-    msg = f"Type not supported for Iceberg: {kind}, of column '{path}'"
-    raise AnalysisError(msg, code="NOT_SUPPORTED", hint="CAST it to a type that Iceberg has, for instance varchar.")
+    raise AnalysisError(
+        f"Type not supported for Iceberg: {kind}, of column '{path}'",
+        code="NOT_SUPPORTED",
+        hint="CAST it to a type that Iceberg has, for instance varchar.",
+    )

@@ -126,9 +126,13 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
     if outside is not None:
         missing = pc.and_not(missing, outside)
     if pc.any(missing).as_py():
-        msg = f"NULL value not allowed for NOT NULL {what}: {path}"
-        hint = "Name a value for it, or make the row, array or map around it NULL." if what == "field" else "Name a value for it."
-        raise ConnectorError(msg, code="CONSTRAINT_VIOLATION", hint=hint)
+        raise ConnectorError(
+            f"NULL value not allowed for NOT NULL {what}: {path}",
+            code="CONSTRAINT_VIOLATION",
+            hint="Name a value for it, or make the row, array or map around it NULL."
+            if what == "field"
+            else "Name a value for it.",
+        )
 
 
 def _require_length(values: pa.Array, field: Field, path: str) -> None:
@@ -141,9 +145,11 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
     index = pc.index(wrong, value=True).as_py()
     if index >= 0:
         value = values[index].as_py()
-        msg = f"Column '{path}' is of type fixed({field.length}) in Iceberg, and X'{value[:40].hex().upper()}' has {len(value)} bytes"
-        hint = f"Write values of {field.length} bytes, for instance by lpad(value, {field.length}, X'00')."
-        raise ConnectorError(msg, code="CONSTRAINT_VIOLATION", hint=hint)
+        raise ConnectorError(
+            f"Column '{path}' is of type fixed({field.length}) in Iceberg, and X'{value[:40].hex().upper()}' has {len(value)} bytes",
+            code="CONSTRAINT_VIOLATION",
+            hint=f"Write values of {field.length} bytes, for instance by lpad(value, {field.length}, X'00').",
+        )
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:

@@ -41,8 +41,11 @@ def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVers
         msg = f"Iceberg snapshot ID does not exists: {found}"
         newest = sorted(table.metadata.snapshots, key=lambda known: known.timestamp_ms)[-3:]
         known = ", ".join(str(known.snapshot_id) for known in newest)
-        hint = f"The newest snapshots of '{name}' are: {known}." if known else f"Table '{name}' has no snapshots yet."
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise ConnectorError(
+            msg,
+            code="INVALID_ARGUMENTS",
+            hint=f"The newest snapshots of '{name}' are: {known}." if known else f"Table '{name}' has no snapshots yet.",
+        )
     return snapshot
 
 
@@ -52,11 +55,12 @@ def _named(table: Table, version: ConnectorTableVersion) -> int:
         reference = table.metadata.refs.get(pointer)
         if reference is None:
             refs = sorted(table.metadata.refs)
-            hint = did_you_mean(pointer, refs) or (
-                f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."
+            raise ConnectorError(
+                f"Cannot find snapshot with reference name: {pointer}",
+                code="INVALID_ARGUMENTS",
+                hint=did_you_mean(pointer, refs)
+                or (f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."),
             )
-            msg = f"Cannot find snapshot with reference name: {pointer}"
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
         return int(reference.snapshot_id)
     if not isinstance(pointer, int) or version.version_type not in {None, BIGINT}:
         kind = version.version_type or type(pointer).__name__
@@ -74,8 +78,9 @@ def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
     if not before:
         first = min((entry.timestamp_ms for entry in log), default=None)
         at = None if first is None else dt.datetime.fromtimestamp(first / 1000, dt.UTC)
-        hint = "It has no snapshots yet." if at is None else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
-        raise no_history(name, instant, hint)
+        raise no_history(
+            name, instant, "It has no snapshots yet." if at is None else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
+        )
     # Of entries of one moment the last one counts.
     return int(max(enumerate(before), key=lambda entry: (entry[1].timestamp_ms, entry[0]))[1].snapshot_id)
 

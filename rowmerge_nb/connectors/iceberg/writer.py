@@ -322,8 +322,9 @@ class IcebergMergeSink(ConnectorMergeSink):
             order = np.argsort(numbers, kind="stable")
             found, starts = np.unique(numbers[order], return_index=True)
             if len(found) and not 0 <= found[0] <= found[-1] < len(self._files):
-                msg = f"Row ids name files {found[0]} to {found[-1]} of {len(self._files)}: they were not read for this merge"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"Row ids name files {found[0]} to {found[-1]} of {len(self._files)}: they were not read for this merge"
+                )
             for number, rows in zip(found.tolist(), np.split(positions[order], starts[1:]), strict=True):
                 self._deletes[number].append(rows)
         if parts.insertions is not None:

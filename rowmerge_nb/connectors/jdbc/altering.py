@@ -55,8 +55,11 @@ def alteration_sql(
         case SetColumnComment(column=name, comment=comment):
             return [comment_sql(f"COLUMN {table}.{quoted(name)}", comment)]
         case SetProperties():
-            msg = "This connector does not support setting table properties"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties.")
+            raise ConnectorError(
+                "This connector does not support setting table properties",
+                code="NOT_SUPPORTED",
+                hint="CREATE TABLE AS makes a table with other properties.",
+            )
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:
                 _refuse(store, f"a column {position.value}", "Leave the position out: it becomes the last one.")
@@ -95,5 +98,4 @@ def comment_sql(what: str, comment: str | None) -> str:
 
 
 def _refuse(store: Store, what: str, hint: str) -> NoReturn:
-    msg = f"{store.name} does not have {what} in ALTER TABLE"
-    raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+    raise ConnectorError(f"{store.name} does not have {what} in ALTER TABLE", code="NOT_SUPPORTED", hint=hint)

@@ -136,11 +136,17 @@ class Changes:
             return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
         missed = f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {what}"
         if operation == Operation.INSERT or self.store.keeps_others_out or self._are_there(operation):
-            msg = f"{missed} were left out by the database itself, as a trigger, a rule, a policy or a foreign key of the table tells it"
-            hint = "Change the statement, or what the database is told; the table is as it was."
-            raise ConnectorError(msg, code="JDBC_ERROR", hint=hint)
-        msg = f"{missed} have been changed or removed by another session since they were read"
-        raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step=self.step, hint="Run the statement again.")
+            raise ConnectorError(
+                f"{missed} were left out by the database itself, as a trigger, a rule, a policy or a foreign key of the table tells it",
+                code="JDBC_ERROR",
+                hint="Change the statement, or what the database is told; the table is as it was.",
+            )
+        raise ExecutionError(
+            f"{missed} have been changed or removed by another session since they were read",
+            code="TRANSACTION_CONFLICT",
+            step=self.step,
+            hint="Run the statement again.",
+        )
 
     def _are_there(self, operation: Operation) -> bool:
         """Tell whether any row that an operation was to change is there in the version that was read."""
@@ -199,20 +205,20 @@ class Changes:
         rows = sum(updates.values())
         odd = next(self._odd_columns(updates), None)
         if odd is not None:
-            msg = (
-                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
-                f"taken out and put in again; column '{odd.name}' holds a value in one of them that its type does not have"
-            )
             raise ConnectorError(
-                msg, code="NOT_SUPPORTED", hint="Correct the value, or move the values in two statements."
+                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
+                f"taken out and put in again; column '{odd.name}' holds a value in one of them that its type does not have",
+                code="NOT_SUPPORTED",
+                hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
             if follower.column is None or any(self._is_changed(c) for c in self.handle.columns if c.name == follower.column):
-                msg = (
+                raise ConnectorError(
                     f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be "
-                    f"taken out and put in again; {follower.what}"
-                )
-                raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
+                    f"taken out and put in again; {follower.what}",
+                    code="NOT_SUPPORTED",
+                    hint="Move the values in two statements.",
+                ) from error
         self.store.fill(self.session, self.handle, self.stage, Operation.UPDATE)
         statements = self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)
         return [
@@ -255,5 +261,8 @@ class Changes:
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
     """Give the error of an assignment to a column that the database computes."""
-    msg = f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned"
-    return ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave it out.")
+    return ConnectorError(
+        f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned",
+        code="NOT_SUPPORTED",
+        hint="Leave it out.",
+    )

@@ -278,21 +278,27 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Make an empty table."""
         for name in metadata.properties:
             if name not in TABLE_PROPERTIES:
-                msg = f"{self._store.name} table property '{name}' does not exist"
                 raise AnalysisError(
-                    msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"There is: {', '.join(TABLE_PROPERTIES)}."
+                    f"{self._store.name} table property '{name}' does not exist",
+                    code="INVALID_TABLE_PROPERTY",
+                    properties=(name,),
+                    hint=f"There is: {', '.join(TABLE_PROPERTIES)}.",
                 )
         if not metadata.columns:
-            msg = f"Table '{metadata.name}' has no columns"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+            raise AnalysisError(
+                f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least."
+            )
         key = listed_names(metadata.properties, PRIMARY_KEY)
         written = {column.name.lower(): column.name for column in metadata.columns}
         missing = [name for name in key if name.lower() not in written]
         if missing or len({name.lower() for name in key}) != len(key):
             wrong = f"names column '{missing[0]}', which the table does not have" if missing else "names a column twice"
-            msg = f"Table property '{PRIMARY_KEY}' {wrong}"
-            hint = f"Its columns are: {', '.join(written.values())}."
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(PRIMARY_KEY,), hint=hint)
+            raise AnalysisError(
+                f"Table property '{PRIMARY_KEY}' {wrong}",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(PRIMARY_KEY,),
+                hint=f"Its columns are: {', '.join(written.values())}.",
+            )
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))
@@ -308,8 +314,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 said = f"of {len(name.encode())} bytes, of which it would keep {longest}"
             else:
                 continue
-            msg = f"{self._store.name} cannot have a {what} named {name!r}, {said}"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Choose another name.")
+            raise ConnectorError(
+                f"{self._store.name} cannot have a {what} named {name!r}, {said}",
+                code="NOT_SUPPORTED",
+                hint="Choose another name.",
+            )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table."""
@@ -330,9 +339,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def _check_unbound(self, writer: Session, handle: JdbcTableHandle, done: str) -> None:
         """Refuse what would take rows of other tables along, of which nobody would hear."""
         if bound := self._store.bound_tables(writer, handle):
-            msg = f"{self._store.name} table '{handle.name}' cannot be {done}: rows of table '{bound[0]}' would go or change with its rows"
-            hint = "Drop that table before, or write DELETE, which its foreign key follows."
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+            raise ConnectorError(
+                f"{self._store.name} table '{handle.name}' cannot be {done}: rows of table '{bound[0]}' would go or change with its rows",
+                code="NOT_SUPPORTED",
+                hint="Drop that table before, or write DELETE, which its foreign key follows.",
+            )
 
     def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
         """Alter a table, as far as the database has words for it."""
@@ -373,8 +384,12 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.hold(handle)
         now = self._transaction.find(handle.name)
         if now is None or now.columns != tuple(column for column in handle.columns if not column.added):
-            msg = f"The columns of {self._store.name} table '{handle.name}' have been altered by another session since they were read"
-            raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint="Run the statement again.")
+            raise ExecutionError(
+                f"The columns of {self._store.name} table '{handle.name}' have been altered by another session since they were read",
+                code="TRANSACTION_CONFLICT",
+                step="finish_merge",
+                hint="Run the statement again.",
+            )
         for column in new:
             adding = AddColumn(ColumnMetadata(column.name, column.type))
             for sql in alteration_sql(self._store, handle, adding, partial(self._transaction.declared, handle.name)):
@@ -436,11 +451,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Give the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
-            msg = (
-                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows cannot be told apart and changed"
+            raise ConnectorError(
+                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows cannot be told apart and changed",
+                code="NOT_SUPPORTED",
+                hint="Add one to the table, or make it anew WITH (primary_key = ARRAY['...']); reading and INSERT work without.",
             )
-            hint = "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']); reading and INSERT work without."
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
         return RowIdColumn("$row_id", self._store.row_id_type(handle))
 
     def begin_merge(
@@ -484,6 +499,9 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
         handle = table_handle_of(table_handle)
         if handle.kind != "table":
-            msg = f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be {what}"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Name the table behind it.")
+            raise ConnectorError(
+                f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be {what}",
+                code="NOT_SUPPORTED",
+                hint="Name the table behind it.",
+            )
         return handle

@@ -199,8 +199,7 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 def transaction_number(handle: ConnectorTransactionHandle) -> int:
     """Give the number of a transaction of this connector."""
     if not isinstance(handle, JdbcTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{handle!r} is not a transaction of this connector")
     return handle.number
 
 

@@ -165,12 +165,12 @@ class JdbcPageSource(ConnectorPageSource):
         """Build the error of a value that its column's type does not have."""
         declared = next((column for column in self._handle.columns if column.name == name), None)
         kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"
-        msg = (
+        return ConnectorError(
             f"Column '{name}' of {self._store.name} table '{self._handle.name}' {kind} holds {value}, "
-            f"which is no {declared.type if declared is not None else 'usable value'}{address}"
+            f"which is no {declared.type if declared is not None else 'usable value'}{address}",
+            code="JDBC_ERROR",
+            hint="Correct the value, or declare the column otherwise.",
         )
-        hint = "Correct the value, or declare the column otherwise."
-        return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
 
     def _refuse(
         self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]

@@ -219,8 +219,7 @@ class JdbcMergeSink(ConnectorMergeSink):
             return
         changed = rows_with(page, self._column_count, [Operation.DELETE, Operation.UPDATE])
         if inserted.num_rows + changed.num_rows != page.num_rows:
-            msg = "A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others"
-            raise ValueError(msg)
+            raise ValueError("A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others")
         channels = PageLayout.of_stored(page, self._column_count).after
         cases = changed.column(channels.case_number) if channels.case_number is not None else None
         operations = changed.column(channels.operation).cast(pa.int16())

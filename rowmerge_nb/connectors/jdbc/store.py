@@ -265,8 +265,11 @@ class Store(ABC):
         """Refuse a table that has too many columns for the database, or for the stage of rows that are written to it."""
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
-            msg = f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table that is written to here"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Divide it into several tables, or keep it in a store of files.")
+            raise ConnectorError(
+                f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table that is written to here",
+                code="NOT_SUPPORTED",
+                hint="Divide it into several tables, or keep it in a store of files.",
+            )
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring what the driver gave into the column's Arrow type."""
@@ -355,5 +358,6 @@ class Session:
 
 def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
     """Give the error of a column whose type has no counterpart."""
-    msg = f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}"
-    return ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+    return ConnectorError(
+        f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}", code="NOT_SUPPORTED", hint=hint
+    )

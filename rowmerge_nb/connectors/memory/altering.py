@@ -92,9 +92,11 @@ def _retyped(metadata: ConnectorTableMetadata, rows: pa.Table, name: str, kind: 
     old = next(column.type for column in metadata.columns if column.name == name)
     refuse_placing(metadata, name, "changed in type")
     if not _has_all_values(old, kind):
-        msg = f"Column '{name}' of type {old} cannot become {kind}: a column in memory gets only a type that has all values of the old one"
-        hint = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
-        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+        raise ConnectorError(
+            f"Column '{name}' of type {old} cannot become {kind}: a column in memory gets only a type that has all values of the old one",
+            code="NOT_SUPPORTED",
+            hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
+        )
     columns = _changed(metadata, name, lambda column: replace(column, type=kind))
     return replace(metadata, columns=columns), rows.cast(schema_of(columns))
 
@@ -136,5 +138,8 @@ def refuse_placing(metadata: ConnectorTableMetadata, name: str, done: str) -> No
     naming = [key for key in _NAMING if name in metadata.properties[key]]
     naming += ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
     if naming:
-        msg = f"Column '{name}' cannot be {done}: the table property '{naming[0]}' names it"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties.")
+        raise AnalysisError(
+            f"Column '{name}' cannot be {done}: the table property '{naming[0]}' names it",
+            code="NOT_SUPPORTED",
+            hint="CREATE TABLE AS makes a table with other properties.",
+        )

@@ -108,8 +108,12 @@ class MemoryConnector(Connector):
         for name, version in transaction.read.items():
             current = self._tables[name].current if name in self._tables else 0
             if name in transaction.tables and current != version:
-                msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
-                raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
+                raise ExecutionError(
+                    f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)",
+                    code="TRANSACTION_CONFLICT",
+                    step="commit",
+                    hint="Run the statement again.",
+                )
         changed = {name: table.kept(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
         others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
         # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
@@ -180,8 +184,11 @@ class MemoryConnector(Connector):
         with self._lock:
             version = self.next_version()
             if checked.name in self._views:
-                msg = f"View already exists: '{checked.name}'"
-                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
+                raise ConnectorError(
+                    f"View already exists: '{checked.name}'",
+                    code="TABLE_ALREADY_EXISTS",
+                    hint="Choose another name, or DROP VIEW before.",
+                )
             self._schemas.add(checked.name.schema)
             self._tables[checked.name] = MemoryTable.of(checked, version, data.combine_chunks()).kept(self.keep_versions)
             self._splits.forget(checked.name, {version}, set(self._transactions))
@@ -196,8 +203,7 @@ class MemoryConnector(Connector):
         with self._lock:
             table = self._tables.get(name)
             if table is None:
-                msg = f"Table '{name}' does not exist"
-                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+                raise ConnectorError(f"Table '{name}' does not exist", code="TABLE_NOT_FOUND")
             wanted = table.current if version is None else version
             if wanted not in table.versions:
                 raise ConnectorError(table.missing(wanted), code="NOT_FOUND", hint=KEEPING)
@@ -213,8 +219,11 @@ class MemoryConnector(Connector):
         with self._lock:
             transforms = MemoryTableHandle(name, 0, self._tables[name].metadata).transforms
         if not transforms:
-            msg = f"Table '{name}' has no partitions"
-            raise ConnectorError(msg, code="NOT_FOUND", hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.")
+            raise ConnectorError(
+                f"Table '{name}' has no partitions",
+                code="NOT_FOUND",
+                hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.",
+            )
         values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
         counted = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
         return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
@@ -288,8 +297,11 @@ class MemoryConnector(Connector):
         for table in [self._tables.get(handle.name), *pending]:
             if table is not None and handle.version in table.versions:
                 return table.versions[handle.version]
-        msg = f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced meanwhile"
-        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+        raise ConnectorError(
+            f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced meanwhile",
+            code="TRANSACTION_CONFLICT",
+            hint="Run the statement again.",
+        )
 
 
 class MemorySplitManager(ConnectorSplitManager):

@@ -102,8 +102,7 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 def transaction_number(handle: ConnectorTransactionHandle) -> int:
     """Give the number of a transaction of this connector."""
     if not isinstance(handle, MemoryTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
+        raise TypeError(f"{handle!r} is not a transaction of this connector")
     return handle.number
 
 

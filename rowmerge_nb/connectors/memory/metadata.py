@@ -101,8 +101,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
-            msg = f"Table '{handle.name}' has no version without a number"
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give the number of a version that is kept.")
+            raise ConnectorError(
+                f"Table '{handle.name}' has no version without a number",
+                code="INVALID_ARGUMENTS",
+                hint="Give the number of a version that is kept.",
+            )
         for name in dropped:
             refuse_placing(table.metadata, name, "dropped")
         columns = tuple(column for column in table.metadata.columns if column.name not in dropped)

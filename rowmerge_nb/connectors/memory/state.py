@@ -127,8 +127,11 @@ class MemoryTable:
 
 def replaced_error(name: SchemaTableName) -> ConnectorError:
     """Build the error of a table that is another one by now."""
-    msg = f"Table '{name}' was dropped, replaced or altered while the statement ran"
-    return ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+    return ConnectorError(
+        f"Table '{name}' was dropped, replaced or altered while the statement ran",
+        code="TRANSACTION_CONFLICT",
+        hint="Run the statement again.",
+    )
 
 
 def _shape(metadata: ConnectorTableMetadata) -> tuple[object, ...]:

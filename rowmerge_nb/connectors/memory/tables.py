@@ -59,18 +59,18 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
     properties = dict(metadata.properties)
     for name in properties:
         if name not in TABLE_PROPERTIES:
-            msg = f"Catalog 'memory' table property '{name}' does not exist"
             raise AnalysisError(
-                msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}."
+                f"Catalog 'memory' table property '{name}' does not exist",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint=f"There are: {', '.join(TABLE_PROPERTIES)}.",
             )
     if not metadata.columns:
-        msg = f"Table '{metadata.name}' has no columns"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+        raise AnalysisError(f"Table '{metadata.name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least.")
     paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
     if paradigm not in RowChangeParadigm.__members__:
-        msg = f"'{paradigm}' is not a row change paradigm"
         raise AnalysisError(
-            msg,
+            f"'{paradigm}' is not a row change paradigm",
             code="INVALID_TABLE_PROPERTY",
             properties=("paradigm",),
             hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
@@ -83,21 +83,26 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         names = listed_names(properties, name)
         missing = [column for column in names if column.lower() not in written]
         if missing:
-            msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
             raise AnalysisError(
-                msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"Its columns are: {', '.join(written.values())}."
+                f"Table property '{name}' names column '{missing[0]}', which the table does not have",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint=f"Its columns are: {', '.join(written.values())}.",
             )
         properties[name] = tuple(written[column.lower()] for column in names)
         nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
         if nested:
-            msg = f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint="Name columns of plain types.")
+            raise AnalysisError(
+                f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed",
+                code="INVALID_TABLE_PROPERTY",
+                properties=(name,),
+                hint="Name columns of plain types.",
+            )
     checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
     count = properties.setdefault("bucket_count", None)
     if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
-        msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
         raise AnalysisError(
-            msg,
+            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together",
             code="INVALID_TABLE_PROPERTY",
             properties=("bucketed_by", "bucket_count"),
             hint="Give both, with a bucket_count of at least 1, or neither.",
@@ -114,8 +119,9 @@ def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     """Refuse content that breaks a NOT NULL column or the primary key."""
     for column in metadata.columns:
         if not column.nullable and data.column(column.name).null_count:
-            msg = f"NULL value not allowed for NOT NULL column: {column.name}"
-            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+            raise ExecutionError(
+                f"NULL value not allowed for NOT NULL column: {column.name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+            )
     _check_key(metadata, data)
 
 
@@ -126,8 +132,9 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
         return
     for name in key:
         if data.column(name).null_count:
-            msg = f"NULL value not allowed for primary key column: {name}"
-            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+            raise ExecutionError(
+                f"NULL value not allowed for primary key column: {name}", code="CONSTRAINT_VIOLATION", step="finish_merge"
+            )
     # One key where SQL says "equal": Arrow's groups keep 0.0 and -0.0 apart.
     keys = {
         name: pc.add(data.column(name), 0) if pa.types.is_floating(data.schema.field(name).type) else data.column(name)
@@ -137,5 +144,8 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
     if repeated.num_rows:
         shown = ", ".join(f"{name} = {shown_value(repeated.column(name)[0])}" for name in key)
-        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)"
-        raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+        raise ExecutionError(
+            f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)",
+            code="CONSTRAINT_VIOLATION",
+            step="finish_merge",
+        )

@@ -48,11 +48,17 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
     error = _numbered(error)
     msg = f"{what} cannot be written: {error.strerror or error}"
     if is_full(error):
-        hint = "Make room on the disk, and run the statement again; the tables are as they were."
-        return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        return ConnectorError(
+            msg,
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            hint="Make room on the disk, and run the statement again; the tables are as they were.",
+        )
     if error.errno in _DENIED:
-        hint = "See that driver and workers may write there, and that the disk is not mounted read-only."
-        return ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
+        return ConnectorError(
+            msg,
+            code="PERMISSION_DENIED",
+            hint="See that driver and workers may write there, and that the disk is not mounted read-only.",
+        )
     return ConnectorError(msg, code=code, hint="See that driver and workers reach the directory and may write to it.")
 
 

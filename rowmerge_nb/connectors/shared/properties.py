@@ -34,6 +34,10 @@ array(varchar). It lists texts: ARRAY['...'].
         return ()
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        msg = f"Invalid value for table property '{name}': Cannot convert [{value}] to array(varchar)"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint="It lists texts: ARRAY['...'].")
+        raise AnalysisError(
+            f"Invalid value for table property '{name}': Cannot convert [{value}] to array(varchar)",
+            code="INVALID_TABLE_PROPERTY",
+            properties=(name,),
+            hint="It lists texts: ARRAY['...'].",
+        )
     return tuple(given)

@@ -119,9 +119,11 @@ class Transform:
     def _out_of_range(self, values: pa.Array) -> ConnectorError:
         """Return the error of the least value, whose partition value its type does not have."""
         least = pc.min(values).as_py()
-        msg = f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type"
-        hint = "Write another value, or partition the table by another transform."
-        return ConnectorError(msg, code="NUMERIC_VALUE_OUT_OF_RANGE", hint=hint)
+        return ConnectorError(
+            f"Value {least} of column '{self.column}' is in no partition {self}: the multiple below it is out of the range of its type",
+            code="NUMERIC_VALUE_OUT_OF_RANGE",
+            hint="Write another value, or partition the table by another transform.",
+        )
 
     def _period(self, values: pa.Array) -> pa.Array:
         """Give how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
@@ -165,8 +167,12 @@ column of type date. hour takes: timestamp, timestamp with time zone.
                 _refuse(f": {transform} is named twice", "Name each of them once.")
             found.append(transform)
     except _UnfitEntryError as error:
-        msg = f"Table property '{table_property}'{error.what}"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(table_property,), hint=error.hint) from None
+        raise AnalysisError(
+            f"Table property '{table_property}'{error.what}",
+            code="INVALID_TABLE_PROPERTY",
+            properties=(table_property,),
+            hint=error.hint,
+        ) from None
     return tuple(found)
 
 

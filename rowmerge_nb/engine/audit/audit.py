@@ -112,8 +112,11 @@ class _Audit:
         with self._timed("evaluate"):
             wanted, result = self.tables.run(self.tree.text)
         if unknown := [name for name in sources if name and name not in self.tables.asked]:
-            msg = f"The statement reads no table '{'.'.join(unknown[0])}', of which a state is given"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give states of the tables that the statement names.")
+            raise RowMergeError(
+                f"The statement reads no table '{'.'.join(unknown[0])}', of which a state is given",
+                code="INVALID_ARGUMENTS",
+                hint="Give states of the tables that the statement names.",
+            )
         with self._timed("compare"):
             before, after, committed = self.tables.committed()
         wrong = wanted - committed
@@ -234,8 +237,7 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
 def _check_options(given: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
         if given.get(name):
-            msg = f"An audit has no option '{name}': {why}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {name} out.")
+            raise RowMergeError(f"An audit has no option '{name}': {why}", code="INVALID_ARGUMENTS", hint=f"Leave {name} out.")
 
 
 def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
@@ -250,14 +252,19 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
     )
     found = split_statements(statement)
     if len(found) != 1:
-        msg = f"An audit takes one statement; this text has {len(found)}"
-        raise ParseError(msg, hint="Audit the statements one by one, each between two states.")
+        raise ParseError(
+            f"An audit takes one statement; this text has {len(found)}",
+            hint="Audit the statements one by one, each between two states.",
+        )
     text, offset = found[0]
     with placed_in(statement, text, offset):
         tree = parse(text, dialect=options.dialect)
     if not isinstance(tree, t.Merge | t.Update | t.Delete):
-        msg = "An audit is about a MERGE, an UPDATE or a DELETE; this is none of them"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Rows of other statements are compared by result.check_rows(...).")
+        raise RowMergeError(
+            "An audit is about a MERGE, an UPDATE or a DELETE; this is none of them",
+            code="NOT_SUPPORTED",
+            hint="Rows of other statements are compared by result.check_rows(...).",
+        )
     if isinstance(tree, t.Merge) and tree.evolution is not None:
         msg = "An audit compares rows of the same columns, before and after; WITH SCHEMA EVOLUTION may add some"
         hint = "Leave the words out, and give before=... as rows that have the new columns already, with NULL in them."
@@ -279,9 +286,8 @@ def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table:
     )
     named = runner.catalogs.full_name(table)
     if named != target:
-        msg = f"The statement changes {'.'.join(target)}, and not {'.'.join(named)}"
         raise RowMergeError(
-            msg,
+            f"The statement changes {'.'.join(target)}, and not {'.'.join(named)}",
             code="INVALID_ARGUMENTS",
             hint=f"Give '{'.'.join(target)}' as table, or the statement that changes the other one.",
         )
@@ -342,8 +348,11 @@ def _sources(
     while isinstance(relation, s.Aliased | s.Sampled):
         relation = relation.relation
     if not isinstance(relation, s.Table):
-        msg = "Which table of the statement the rows of source are is not clear"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a dictionary: source={'news': rows}.")
+        raise RowMergeError(
+            "Which table of the statement the rows of source are is not clear",
+            code="INVALID_ARGUMENTS",
+            hint="Give a dictionary: source={'news': rows}.",
+        )
     name = _full(runner, [part.value for part in relation.name.parts])
     return {name: given_state(name, source)}
 
@@ -359,8 +368,9 @@ def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
     known = {name.lower(): name for name in names}
     for name in given:
         if str(name).lower() not in known:
-            msg = f"The table has no column '{name}'"
             raise RowMergeError(
-                msg, code="INVALID_ARGUMENTS", hint=did_you_mean(str(name), list(names)) or f"There are: {', '.join(names)}."
+                f"The table has no column '{name}'",
+                code="INVALID_ARGUMENTS",
+                hint=did_you_mean(str(name), list(names)) or f"There are: {', '.join(names)}.",
             )
     return tuple(known[str(name).lower()] for name in given)

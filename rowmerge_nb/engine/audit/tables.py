@@ -89,9 +89,11 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
     """
     connectors = runner.catalogs.connectors
     if name[0] not in connectors:
-        msg = f"Catalog '{name[0]}' does not exist"
-        hint = did_you_mean(name[0], list(connectors)) or f"There are: {', '.join(connectors)}."
-        raise ConnectorError(msg, code="CATALOG_NOT_FOUND", hint=hint)
+        raise ConnectorError(
+            f"Catalog '{name[0]}' does not exist",
+            code="CATALOG_NOT_FOUND",
+            hint=did_you_mean(name[0], list(connectors)) or f"There are: {', '.join(connectors)}.",
+        )
     return TableState(connectors[name[0]], SchemaTableName(*name[1:]), None if point is None else version_of(point))
 
 
@@ -271,9 +273,11 @@ class Audited:
         columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
         if columns[0] != columns[1]:
             shown = ["; ".join(f"{name} {kind}" for name, kind in found) for found in columns]
-            msg = f"Table '{self._name}' has other columns before ({shown[0]}) than after ({shown[1]})"
-            hint = "An audit is about one statement: give states between which the table was not altered."
-            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            raise ConnectorError(
+                f"Table '{self._name}' has other columns before ({shown[0]}) than after ({shown[1]})",
+                code="INVALID_ARGUMENTS",
+                hint="An audit is about one statement: give states between which the table was not altered.",
+            )
         metadata = transaction.metadata(AUDITED)
         then, now = (metadata.get_version_time(transaction.session, b.handle) for b in (before, after) if b.handle is not None)
         states = [self.audited.tables[name] for name in (_BEFORE, _AFTER)]
@@ -282,9 +286,10 @@ class Audited:
         backwards = then is not None and now is not None and now < then
         counted = same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
         if same and (backwards or (counted and numbers[1] < numbers[0])):  # type: ignore[operator]
-            msg = f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the state before ({numbers[0]})"
             raise ConnectorError(
-                msg, code="INVALID_ARGUMENTS", hint="Give the older state as before, and the later one as after."
+                f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the state before ({numbers[0]})",
+                code="INVALID_ARGUMENTS",
+                hint="Give the older state as before, and the later one as after.",
             )
         return now
 
@@ -307,9 +312,11 @@ class Audited:
     def _binding(self, tables: StatementTables, name: SchemaTableName) -> TableBinding:
         found = tables.resolve((AUDITED, name.schema, name.table))
         if found is None:
-            msg = f"Table '{self._name}' does not exist"
-            hint = "Give frames as before and after, or name a table of the engine."
-            raise ConnectorError(msg, code="TABLE_NOT_FOUND", hint=hint)
+            raise ConnectorError(
+                f"Table '{self._name}' does not exist",
+                code="TABLE_NOT_FOUND",
+                hint="Give frames as before and after, or name a table of the engine.",
+            )
         return found
 
     # -- what is asked --------------------------------------------------------------------------------------------
@@ -412,11 +419,17 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
     given = {column.lower(): column for column in rows.column_names}
     known = [column.name for column in columns]
     if set(given) != {column.lower() for column in known}:
-        msg = f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(known)}"
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give rows with all columns of the table, and no others.")
+        raise ConnectorError(
+            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table has {', '.join(known)}",
+            code="INVALID_ARGUMENTS",
+            hint="Give rows with all columns of the table, and no others.",
+        )
     ordered = rows.select([given[column.lower()] for column in known]).rename_columns(known)
     try:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        msg = f"The rows that were given have values that do not fit the table's columns: {error_text(error)}"
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give values of the columns' types.") from error
+        raise ConnectorError(
+            f"The rows that were given have values that do not fit the table's columns: {error_text(error)}",
+            code="INVALID_ARGUMENTS",
+            hint="Give values of the columns' types.",
+        ) from error

@@ -83,8 +83,7 @@ class CallLog:
             note("", error_text(failure))
             if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
                 raise
-            msg = f"{method} failed: {error_text(failure)}"
-            raise ExecutionError(msg, step=method) from failure
+            raise ExecutionError(f"{method} failed: {error_text(failure)}", step=method) from failure
         note(gave(answer), None, noted())
         return answer
 

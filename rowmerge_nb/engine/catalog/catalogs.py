@@ -85,8 +85,11 @@ class Catalogs:
             "a connector, as IcebergConnector('warehouse')",
         )
         if name.lower() in {*self.connectors, SYSTEM}:
-            msg = f"There is a catalog '{name.lower()}' already"
-            raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self.connectors)}.")
+            raise ConnectorError(
+                f"There is a catalog '{name.lower()}' already",
+                code="ALREADY_EXISTS",
+                hint=f"Choose a name other than: {', '.join(self.connectors)}.",
+            )
         self.connectors[name.lower()] = connector
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
@@ -141,14 +144,18 @@ class Catalogs:
         identity = id(frame)
         data = whole_frame(name, frame)
         if untyped := next((column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None):
-            msg = f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the column holds"
-            raise AnalysisError(msg, code="COLUMN_TYPE_UNKNOWN", hint="Give the column a type, as frame.astype({...}) does.")
+            raise AnalysisError(
+                f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the column holds",
+                code="COLUMN_TYPE_UNKNOWN",
+                hint="Give the column a type, as frame.astype({...}) does.",
+            )
         known = [column.name.lower() for column in data.columns]
         required = {column.lower() for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))}
         if missing := sorted(required - set(known)):
-            msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
             raise AnalysisError(
-                msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(column.name for column in data.columns)}."
+                f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
+                code="COLUMN_NOT_FOUND",
+                hint=f"Its columns are: {', '.join(column.name for column in data.columns)}.",
             )
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
@@ -189,8 +196,9 @@ class Catalogs:
         if len(parts) == 3 and parts[0] == "memory":
             parts = parts[1:]
         if len(parts) > 2 or not all(parts):
-            msg = f"'{name}' is not a name for a table in memory"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'.")
+            raise RowMergeError(
+                f"'{name}' is not a name for a table in memory", code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'."
+            )
         return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
     def full_name(self, name: str) -> TableName:
@@ -201,8 +209,11 @@ class Catalogs:
         """
         parts = checked_name(name, "name", "table").lower().split(".")
         if len(parts) > 3:
-            msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave out what is too much.")
+            raise RowMergeError(
+                f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table",
+                code="INVALID_ARGUMENTS",
+                hint="Leave out what is too much.",
+            )
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
 
@@ -264,8 +275,9 @@ class Catalogs:
             ConnectorError: CATALOG_NOT_FOUND if there is no such catalog.
         """
         if name[0] not in self.connectors:
-            msg = f"Catalog '{name[0]}' does not exist"
-            raise ConnectorError(msg, code="CATALOG_NOT_FOUND", hint=f"There are: {', '.join(self.connectors)}.")
+            raise ConnectorError(
+                f"Catalog '{name[0]}' does not exist", code="CATALOG_NOT_FOUND", hint=f"There are: {', '.join(self.connectors)}."
+            )
         transaction = self.transaction(options)
         try:
             metadata = transaction.metadata(name[0])
@@ -298,9 +310,10 @@ class Catalogs:
             handle = metadata.get_versioned_table_handle(transaction.session, table, version)
         if handle is None:
             missing = "" if version is None else f" in version {version.version}"
-            msg = f"Table '{table}' is not there{missing}"
             raise ConnectorError(
-                msg, code="TABLE_NOT_FOUND", hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there."
+                f"Table '{table}' is not there{missing}",
+                code="TABLE_NOT_FOUND",
+                hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there.",
             )
         return handle
 

@@ -97,8 +97,7 @@ def read_frame(name: str, frame: Any) -> FrameTable:
     except _FAILURES as error:
         _refuse_frame(name, error)
     if not sources:
-        msg = f"DataFrame '{name}' has no columns"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+        raise AnalysisError(f"DataFrame '{name}' has no columns", code="NOT_SUPPORTED", hint="Give it one column at least.")
     return _table(name, [(column, partial(_column, name, column, read)) for column, read in sources], rows)
 
 
@@ -158,8 +157,11 @@ def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | 
 
 
 def _repeated(name: str, column: str) -> AnalysisError:
-    msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
-    return AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
+    return AnalysisError(
+        f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)",
+        code="DUPLICATE_COLUMN_NAME",
+        hint="Rename one of them.",
+    )
 
 
 def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArray]]) -> Any:
@@ -169,16 +171,19 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
     except RefusedValueError as error:
         shown = repr(error.value)
         shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
-        msg = f"Row {error.row} of column '{column}' of DataFrame '{name}' has {shown}, which is not taken: {error.reason}"
-        hint = "Rows are counted from 0. Change the value, or cast or drop the column."
-        return AnalysisError(msg, code="NOT_SUPPORTED", hint=hint)
+        return AnalysisError(
+            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {shown}, which is not taken: {error.reason}",
+            code="NOT_SUPPORTED",
+            hint="Rows are counted from 0. Change the value, or cast or drop the column.",
+        )
     except _FAILURES as error:
         return _untyped(name, column, error)
 
 
 def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
-    msg = f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}"
-    return AnalysisError(msg, code="NOT_SUPPORTED", hint=_HINT)
+    return AnalysisError(
+        f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}", code="NOT_SUPPORTED", hint=_HINT
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -187,9 +192,11 @@ def _reason(error: Exception) -> str:
 
 
 def _refuse_frame(name: str, error: Exception) -> NoReturn:
-    msg = f"DataFrame '{name}' cannot be read as a table: {_reason(error)}"
-    hint = "Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each."
-    raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
+    raise AnalysisError(
+        f"DataFrame '{name}' cannot be read as a table: {_reason(error)}",
+        code="NOT_SUPPORTED",
+        hint="Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each.",
+    ) from error
 
 
 # -- frames of each kind ------------------------------------------------------------------------------------------
@@ -206,8 +213,7 @@ def _sources(frame: Any) -> tuple[list[_Column], int]:
     if isinstance(frame, Mapping):
         lengths = {len(values) for values in frame.values()}
         if len(lengths) > 1:
-            msg = f"its columns have {' and '.join(map(str, sorted(lengths)))} values"
-            raise ValueError(msg)
+            raise ValueError(f"its columns have {' and '.join(map(str, sorted(lengths)))} values")
         return [(_text(label), partial(_listed_values, values)) for label, values in frame.items()], next(iter(lengths), 0)
     table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     return list(_arrow_columns(table)), table.num_rows
@@ -248,8 +254,7 @@ def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
 def _polars_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
     if str(series.dtype) == "Object":
         # Polars hands on the addresses of such values as bytes.
-        msg = "it is of Polars' type Object"
-        raise TypeError(msg)
+        raise TypeError("it is of Polars' type Object")
     return exact_values(pa.chunked_array(series))
 
 

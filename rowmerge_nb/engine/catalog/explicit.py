@@ -72,9 +72,11 @@ class ExplicitTransaction:
         """Give a catalog, opened with the first statement that names it."""
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
-                msg = "Connector supported isolation level REPEATABLE_READ does not meet requested isolation level SERIALIZABLE"
-                hint = "ROLLBACK, and START TRANSACTION without that level: each table is read as it is when it is first named."
-                raise ConnectorError(msg, code="UNSUPPORTED_ISOLATION_LEVEL", hint=hint)
+                raise ConnectorError(
+                    "Connector supported isolation level REPEATABLE_READ does not meet requested isolation level SERIALIZABLE",
+                    code="UNSUPPORTED_ISOLATION_LEVEL",
+                    hint="ROLLBACK, and START TRANSACTION without that level: each table is read as it is when it is first named.",
+                )
             handle = connector.begin_explicit_transaction()
             try:
                 metadata = cast("ConnectorMetadata", _RepeatableMetadata(connector.get_metadata(handle)))
@@ -87,16 +89,16 @@ class ExplicitTransaction:
     def check_open(self) -> None:
         """Refuse a statement where one before it has failed."""
         if self.aborted:
-            msg = "Current transaction is aborted, commands ignored until end of transaction block"
             raise ConnectorError(
-                msg, code="TRANSACTION_ALREADY_ABORTED", hint="ROLLBACK ends it; START TRANSACTION begins another."
+                "Current transaction is aborted, commands ignored until end of transaction block",
+                code="TRANSACTION_ALREADY_ABORTED",
+                hint="ROLLBACK ends it; START TRANSACTION begins another.",
             )
 
     def refuse_write(self, kind: str, catalog: str, connector: Connector) -> NoReturn:
         """Refuse a statement that writes, by the error that its connector has for it."""
         if self.read_only:
-            msg = "Cannot execute write in a read-only transaction"
-            raise ConnectorError(msg, code="READ_ONLY_VIOLATION", hint=_AFTERWARDS)
+            raise ConnectorError("Cannot execute write in a read-only transaction", code="READ_ONLY_VIOLATION", hint=_AFTERWARDS)
         error = connector.refused_in_transaction(catalog, kind)
         error.hint = error.hint or _AFTERWARDS
         raise error
@@ -130,8 +132,9 @@ class ExplicitTransaction:
             catalog, first = failures[0]
             if isinstance(first, RowMergeError):
                 raise first
-            msg = f"Catalog '{catalog}', which was only read, failed to end its transaction: {error_text(first)}"
-            raise ConnectorError(msg) from first
+            raise ConnectorError(
+                f"Catalog '{catalog}', which was only read, failed to end its transaction: {error_text(first)}"
+            ) from first
 
 
 @dataclass
@@ -151,8 +154,7 @@ class TransactionManager:
             ConnectorError: NOT_SUPPORTED within one.
         """
         if self.current is not None:
-            msg = "Nested transactions not supported"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK first.")
+            raise ConnectorError("Nested transactions not supported", code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK first.")
         self.current = ExplicitTransaction(statement.read_only, statement.isolation)
 
     def commit(self) -> None:
@@ -164,9 +166,10 @@ class TransactionManager:
         """
         ended = self._ended()
         if ended.aborted:
-            msg = "Current transaction has already been aborted"
             raise ConnectorError(
-                msg, code="TRANSACTION_ALREADY_ABORTED", hint="It is ended now; START TRANSACTION begins another."
+                "Current transaction has already been aborted",
+                code="TRANSACTION_ALREADY_ABORTED",
+                hint="It is ended now; START TRANSACTION begins another.",
             )
         ended.commit()
 
@@ -187,6 +190,5 @@ class TransactionManager:
     def _ended(self) -> ExplicitTransaction:
         ended, self.current = self.current, None
         if ended is None:
-            msg = "No transaction in progress"
-            raise ConnectorError(msg, code="NOT_IN_TRANSACTION", hint="START TRANSACTION begins one.")
+            raise ConnectorError("No transaction in progress", code="NOT_IN_TRANSACTION", hint="START TRANSACTION begins one.")
         return ended

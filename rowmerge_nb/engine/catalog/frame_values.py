@@ -154,15 +154,13 @@ def _check_clocks(array: pa.Array) -> None:
     bounds = pc.min_max(ticks)
     day = _DAY * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     if bounds["min"].is_valid and not 0 <= bounds["min"].as_py() <= bounds["max"].as_py() < day:
-        msg = "no clock shows that time"
-        raise pa.ArrowInvalid(msg)
+        raise pa.ArrowInvalid("no clock shows that time")
 
 
 def _check_names(kind: pa.DataType) -> None:
     """Refuse rows that have two fields of one name, at any depth."""
     names = [field.name.lower() for field in kind if field.name] if pa.types.is_struct(kind) else []
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        msg = f"its rows have two fields named '{repeated}' (names are compared without case)"
-        raise TypeError(msg)
+        raise TypeError(f"its rows have two fields named '{repeated}' (names are compared without case)")
     for index in range(kind.num_fields):
         _check_names(kind.field(index).type)

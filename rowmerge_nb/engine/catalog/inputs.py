@@ -20,12 +20,17 @@ __all__ = ["names_of", "statement_text", "user_name"]
 def statement_text(sql: object) -> str:
     """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""
     if not isinstance(sql, str):
-        msg = f"A statement is a text; this is of type {type(sql).__name__}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint='Give its SQL: engine.run("SELECT 1").')
+        raise RowMergeError(
+            f"A statement is a text; this is of type {type(sql).__name__}",
+            code="INVALID_ARGUMENTS",
+            hint='Give its SQL: engine.run("SELECT 1").',
+        )
     if (half := half_character(sql)) is not None:
         span = Span.within(sql, half.start(), half.end())
-        msg = f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
-        raise ParseError(msg, hint="Take it out, or write the whole character.").at(span)
+        raise ParseError(
+            f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character",
+            hint="Take it out, or write the whole character.",
+        ).at(span)
     return sql
 
 

@@ -161,8 +161,7 @@ class StatementTables:
     ) -> TableBinding:
         """Give a table whose rows are made here, and read as those of a DataFrame are."""
         if version is not None:
-            msg = f"'{'.'.join(written)}' has no versions"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+            raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
             display=".".join(written),
             catalog="",
@@ -181,8 +180,11 @@ class StatementTables:
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
         if version is not None:
-            msg = f"'{name}' is a DataFrame of the notebook, which has no versions"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
+            raise AnalysisError(
+                f"'{name}' is a DataFrame of the notebook, which has no versions",
+                code="NOT_SUPPORTED",
+                hint="Leave FOR ... AS OF out.",
+            )
         frame = self._namespace[name]
         read = spark_columns(name, frame) if is_spark_frame(frame) else read_frame(name, frame)
         return TableBinding(
@@ -203,9 +205,11 @@ class StatementTables:
         catalog, schema, table = self._completed(parts)
         if not self.has_schema(catalog, schema):
             known = self.schemas(catalog)
-            hint = did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}."
-            msg = f"Schema '{schema}' does not exist"
-            raise AnalysisError(msg, code="SCHEMA_NOT_FOUND", hint=hint)
+            raise AnalysisError(
+                f"Schema '{schema}' does not exist",
+                code="SCHEMA_NOT_FOUND",
+                hint=did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}.",
+            )
         return catalog, schema, table
 
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
@@ -313,8 +317,7 @@ class StatementTables:
         """
         metadata, session, handle = self._transaction.metadata(table.catalog), self._transaction.session, table.handle
         if handle is None:
-            msg = f"'{table.display}' has no handle"
-            raise ValueError(msg)
+            raise ValueError(f"'{table.display}' has no handle")
         given = self._transaction.log.call(
             "get_evolved_table_handle",
             lambda: metadata.get_evolved_table_handle(session, handle, columns),
@@ -324,8 +327,10 @@ class StatementTables:
         wanted = [*(column.name.lower() for column in (*table.columns, *columns))]
         if [column.name.lower() for column in known.columns] != wanted:
             has = ", ".join(column.name for column in known.columns)
-            msg = f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(wanted)}"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+            raise ConnectorError(
+                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with the columns {has}; it gives one with {', '.join(wanted)}",
+                code="GENERIC_INTERNAL_ERROR",
+            )
         return replace(table, columns=known.columns, handle=given, metadata=known)
 
     def stores_defaults(self, catalog: str) -> bool:
@@ -398,9 +403,11 @@ class StatementTables:
         names = tuple(part.lower() for part in parts)
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
-            hint = did_you_mean(catalog, self._connectors) or f"There are: {', '.join(sorted(self._connectors))}."
-            msg = f"Catalog '{catalog}' not found"
-            raise AnalysisError(msg, code="CATALOG_NOT_FOUND", hint=hint)
+            raise AnalysisError(
+                f"Catalog '{catalog}' not found",
+                code="CATALOG_NOT_FOUND",
+                hint=did_you_mean(catalog, self._connectors) or f"There are: {', '.join(sorted(self._connectors))}.",
+            )
         return catalog, schema, table
 
     def names(self) -> Sequence[str]:
@@ -443,6 +450,8 @@ def _most_rows(metadata: ConnectorMetadata, session: ConnectorSession, handle: C
     """
     given: object = metadata.get_table_statistics(session, handle)
     if not isinstance(given, TableStatistics):
-        msg = f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics"
-        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        raise ConnectorError(
+            f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics",
+            code="GENERIC_INTERNAL_ERROR",
+        )
     return given.row_count

@@ -157,25 +157,21 @@ def _check(values: Sequence[Any], families: set[str]) -> None:
         TypeError: what is wrong, as the second half of a sentence.
     """
     if len(families) > 1:
-        msg = f"the column has values of several types: {', '.join(sorted(families))}"
-        raise TypeError(msg)
+        raise TypeError(f"the column has values of several types: {', '.join(sorted(families))}")
     if families <= {"timestamp", "time"} and families:
         _check_zones(values, next(iter(families)))
     if families <= {"timestamp", "duration"}:
         finer = next((value for value in values if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)), None)
         if families and finer is not None and finer == finer:  # noqa: PLR0124 - NaT has nanoseconds that are NaN
-            msg = "it has nanoseconds, and SQL's values have microseconds here"
-            raise TypeError(msg)
+            raise TypeError("it has nanoseconds, and SQL's values have microseconds here")
 
 
 def _check_zones(values: Sequence[Any], family: str) -> None:
     zoned = {getattr(value, "tzinfo", None) is not None for value in values if type(value).__name__ not in _ABSENT}
     if family == "time" and True in zoned:
-        msg = "it has a time zone, and no SQL type here holds a time of day with one"
-        raise TypeError(msg)
+        raise TypeError("it has a time zone, and no SQL type here holds a time of day with one")
     if len(zoned) > 1:
-        msg = "some timestamps of the column have a time zone, and some have none"
-        raise TypeError(msg)
+        raise TypeError("some timestamps of the column have a time zone, and some have none")
 
 
 def _check_inside(values: Sequence[Any], kind: pa.DataType) -> None:

@@ -99,6 +99,9 @@ def _interrupted_removal(answers: Sequence[CatalogOrphans], catalogs: Sequence[s
         words.append(f"some may be removed from {begun}")
     if rest := [name for name in catalogs[len(answers) :] if name != begun]:
         words.append(f"nothing was removed from {', '.join(rest)}")
-    msg = f"The removal of leftovers was interrupted: {'; '.join(words)}"
-    hint = "Tables are as they were. engine.orphans() lists what is left."
-    return StatementInterrupted(msg, step="orphans", changed=True if count else None if begun else False, hint=hint)
+    return StatementInterrupted(
+        f"The removal of leftovers was interrupted: {'; '.join(words)}",
+        step="orphans",
+        changed=True if count else None if begun else False,
+        hint="Tables are as they were. engine.orphans() lists what is left.",
+    )

@@ -340,8 +340,10 @@ class Scans:
         spark = self._spark()
         executors = executors_of(spark)
         if executors.elsewhere and self._transaction.fault is not None:
-            msg = "A fault is not possible here: calls are counted in a file of this machine, and executors may run elsewhere"
-            raise ConnectorError(msg, hint="Leave fault out, or run the statement in a local session.")
+            raise ConnectorError(
+                "A fault is not possible here: calls are counted in a file of this machine, and executors may run elsewhere",
+                hint="Leave fault out, or run the statement in a local session.",
+            )
         if executors.sent:
             task = executors.task(spark, task, self._put_marks(), schema if tells else None)
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
@@ -434,8 +436,7 @@ class Scans:
         """Return the bucket function of a layout that names a partitioning; what it returns is checked."""
         opened = self._transaction.opened_target()
         if layout.partitioning is None:
-            msg = "A layout without a partitioning has no bucket function"
-            raise ValueError(msg)
+            raise ValueError("A layout without a partitioning has no bucket function")
         provider = opened.connector.get_node_partitioning_provider()
         return CheckedBuckets(provider.get_bucket_function(opened.handle, self._session, layout.partitioning, types))
 
@@ -467,5 +468,4 @@ def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constra
     except RowMergeError:
         raise
     except Exception as error:
-        msg = f"get_splits failed: {error_text(error)}"
-        raise ExecutionError(msg, step="get_splits") from error
+        raise ExecutionError(f"get_splits failed: {error_text(error)}", step="get_splits") from error

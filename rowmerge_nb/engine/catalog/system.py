@@ -108,14 +108,14 @@ class SystemConnector(Connector):
 
 
 def _no_scan() -> NoReturn:
-    msg = "The tables of the catalog 'system' have no splits"
-    raise ConnectorError(msg)
+    raise ConnectorError("The tables of the catalog 'system' have no splits")
 
 
 def _kill_query(session: ConnectorSession, query_id: str, message: str | None) -> None:
     del session, message
-    msg = f"Target query not found: {query_id}"
-    raise ConnectorError(msg, code="NOT_FOUND", hint="Interrupt the kernel to end a statement that runs.")
+    raise ConnectorError(
+        f"Target query not found: {query_id}", code="NOT_FOUND", hint="Interrupt the kernel to end a statement that runs."
+    )
 
 
 class _Catalogs:

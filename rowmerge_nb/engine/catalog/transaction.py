@@ -121,8 +121,7 @@ class StatementTransaction:
     def opened_target(self) -> OpenCatalog:
         """Give the catalog of the table that the statement changes."""
         if self.target is None:
-            msg = "The statement has no target"
-            raise ValueError(msg)
+            raise ValueError("The statement has no target")
         return self.opened(self.target.catalog)
 
     @property

@@ -177,9 +177,14 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
         # `LazySession.note_failure` adds how it has ended.
         return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_RUN_AGAIN), error)
     if "Connect" in type(error).__name__ and _CONNECT_GONE.search(str(error)):
-        msg = "The Spark Connect server, or the session on it, is gone"
-        hint = "Connect again, and give the new session to a new engine: Engine(spark=session)."
-        return _with_cause(ExecutionError(msg, step=step, hint=hint), error)
+        return _with_cause(
+            ExecutionError(
+                "The Spark Connect server, or the session on it, is gone",
+                step=step,
+                hint="Connect again, and give the new session to a new engine: Engine(spark=session).",
+            ),
+            error,
+        )
     return None
 
 
@@ -226,8 +231,15 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
     if type(error).__name__ == "AnalysisException" and _OF_MAPS.search(text):
         message = "Keys of maps that hold maps are not supported by this engine: Spark has none"
-        hint = "Take the entries for a key: array_sort(map_entries(m)) is an array of rows."
-        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+        return _with_cause(
+            ExecutionError(
+                message,
+                code="NOT_SUPPORTED",
+                step=step,
+                hint="Take the entries for a key: array_sort(map_entries(m)) is an array of rows.",
+            ),
+            error,
+        )
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
@@ -256,8 +268,12 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
     """Give the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
     if "No space left on device" in text or "Disk quota exceeded" in text:
         message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
-        hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
-        return ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint)
+        return ExecutionError(
+            message,
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            step=step,
+            hint="Make room on it, or set the variable TMPDIR to a larger one and start anew.",
+        )
     if (short := _SHORT_OF_MEMORY.search(text)) is not None:
         message = f"Spark ran out of memory: {short[1] or short[2] or 'its Java has no more'}"
         return ExecutionError(message, code="EXCEEDED_LOCAL_MEMORY_LIMIT", step=step, hint=_MORE_MEMORY)
@@ -267,8 +283,11 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
         return ExecutionError(message, code="GENERIC_USER_ERROR", step=step)
     if "Python worker exited unexpectedly" in text:
         message = "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
-        hint = "Look for native code in the connector that ends the process, or give the machine's tasks more memory."
-        return ExecutionError(message, step=step, hint=hint)
+        return ExecutionError(
+            message,
+            step=step,
+            hint="Look for native code in the connector that ends the process, or give the machine's tasks more memory.",
+        )
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
     first = causes[-1] if causes else text.splitlines()[0] if text else type(error).__name__
     return ExecutionError(f"Spark could not run the statement: {first}", step=step)
@@ -317,21 +336,30 @@ def _unfit_worker(text: str) -> SetupError | None:
     """Give the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
     versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
     if versions:
-        msg = f"The executors' Python workers have Python {versions[1]}; the driver has {versions[2]}"
-        hint = f"Have the executors run a Python {versions[2]} (spark.pyspark.python, PYSPARK_PYTHON)."
-        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+        return SetupError(
+            f"The executors' Python workers have Python {versions[1]}; the driver has {versions[2]}",
+            code="CONFIGURATION_INVALID",
+            hint=f"Have the executors run a Python {versions[2]} (spark.pyspark.python, PYSPARK_PYTHON).",
+        )
     if program := re.search(r'Cannot run program "([^"]+)"', text):
-        msg = f"An executor cannot start Python: there is no program '{program[1]}'"
-        hint = "Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON where the workers start."
-        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+        return SetupError(
+            f"An executor cannot start Python: there is no program '{program[1]}'",
+            code="CONFIGURATION_INVALID",
+            hint="Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON where the workers start.",
+        )
     if library := re.search(r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text):
-        msg = f"A Python worker lacks a library: {library[2].strip()}"
-        return SetupError(msg, code="CONFIGURATION_INVALID", hint="Install it for the Python that the executors run.")
+        return SetupError(
+            f"A Python worker lacks a library: {library[2].strip()}",
+            code="CONFIGURATION_INVALID",
+            hint="Install it for the Python that the executors run.",
+        )
     # PySpark asks for these before it begins a task; what a connector of the user's lacks is an error of its own.
     if missing := re.search(r"^ModuleNotFoundError: No module named '(pyarrow|numpy|pandas)", text, re.MULTILINE):
-        msg = f"A Python worker lacks a library: {missing[1]} is not installed for its Python"
-        hint = "Install it there, or name a Python that has it: spark.pyspark.python, or the variable PYSPARK_PYTHON."
-        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+        return SetupError(
+            f"A Python worker lacks a library: {missing[1]} is not installed for its Python",
+            code="CONFIGURATION_INVALID",
+            hint="Install it there, or name a Python that has it: spark.pyspark.python, or the variable PYSPARK_PYTHON.",
+        )
     return None
 
 

@@ -215,11 +215,11 @@ def _program(tree: Typed, kind: pa.DataType, what: str) -> AssignedColumn:
     try:
         printed = page_expression(tree, printer, condition=False)
     except UnprintableError as error:
-        msg = f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be asked for {error}"
-        raise UnreadableError(msg) from error
+        raise UnreadableError(
+            f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be asked for {error}"
+        ) from error
     if printer.subqueries or has_subquery(tree) or not is_deterministic(tree):
-        msg = f"The nearest keys are not known: {what} has a subquery, or another value each time"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"The nearest keys are not known: {what} has a subquery, or another value each time")
     return AssignedColumn("value", kind, replace(printed, span=None))
 
 
@@ -227,8 +227,7 @@ def _padded_text(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """A char is compared without the blanks at its end, and a longer text becomes one by being cut."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column) or column.type.base not in TEXT:
-        msg = f"The nearest keys are not known: a key of type {tree.type} is computed"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
     shown = rows.column(column.symbol)
     values = pc.utf8_rtrim(pc.utf8_slice_codeunits(shown, 0, tree.type.parameters[0]), characters=" ")
     return KeyValues(values, None, values)
@@ -238,16 +237,14 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """A moment's instant decides; its clock is what people see."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column):
-        msg = f"The nearest keys are not known: a key of type {tree.type} is computed"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"The nearest keys are not known: a key of type {tree.type} is computed")
     values = rows.column(column.symbol)
     utc = pa.timestamp("us", tz="UTC")
     if column.type.base == "timestamp":
         clocks = values.cast(pa.timestamp("us"))
         return KeyValues(instants_of(clocks, session_zone()), clocks, values)
     if column.type.base != MOMENT:
-        msg = f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"The nearest keys are not known: a key is a {column.type} as a {tree.type}")
     if not is_zoned(column.type):
         return KeyValues(values.cast(utc), values.cast(pa.timestamp("us")), values)
     instants, zones = (pc.struct_field(values, index) for index in (0, 1))

@@ -207,8 +207,9 @@ class _Search:
             return _Pairs(*(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0)))
         pairs = self._pairs(sql)
         if len(pairs.source) > MOST_PAIRS:
-            msg = f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
-            raise UnreadableError(msg)
+            raise UnreadableError(
+                f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
+            )
         return pairs
 
     def _with_answers(self, pairs: _Pairs) -> _Pairs:

@@ -75,8 +75,7 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
     except (duckdb.Error, pa.ArrowException) as error:
         failure = error
     if cancelled.is_set():
-        msg = "The statement was cancelled"
-        raise StatementInterrupted(msg, step="run") from failure
+        raise StatementInterrupted("The statement was cancelled", step="run") from failure
     if pages.failure is not None:
         raise pages.failure
     if failure is not None:

@@ -72,8 +72,7 @@ class PageStream:
             yield page
         if self.failure is not None:
             # The reader's own error is raised by who has asked for the answer; this one ends the computation.
-            msg = "the table cannot be read"
-            raise pa.ArrowInvalid(msg)
+            raise pa.ArrowInvalid("the table cannot be read")
 
     def _next(self) -> pa.RecordBatch | None:
         while not self.stopped.is_set():

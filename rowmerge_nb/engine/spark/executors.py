@@ -130,9 +130,9 @@ class Executors:
         try:
             spark.addArtifacts(str(path), pyfile=True)
         except Exception as error:
-            msg = f"The executors cannot be sent the package: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
             raise SetupError(
-                msg, hint="Look whether the session lives, and whether its server allows artifacts (addArtifacts)."
+                f"The executors cannot be sent the package: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
+                hint="Look whether the session lives, and whether its server allows artifacts (addArtifacts).",
             ) from error
         finally:
             # PySpark has this process look for modules in what is sent, too: a module that is edited would no longer be found.

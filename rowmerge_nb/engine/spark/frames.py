@@ -55,7 +55,9 @@ def frame_name(written: str, frames: Iterable[str]) -> str | None:
     if written in matching:
         return written
     if len(matching) > 1:
-        msg = f"'{written}' is ambiguous: it means each of the DataFrames {' and '.join(map(repr, matching))}"
-        hint = "Write the name letter by letter as that of the variable; rename one of them."
-        raise AnalysisError(msg, code="AMBIGUOUS_NAME", hint=hint)
+        raise AnalysisError(
+            f"'{written}' is ambiguous: it means each of the DataFrames {' and '.join(map(repr, matching))}",
+            code="AMBIGUOUS_NAME",
+            hint="Write the name letter by letter as that of the variable; rename one of them.",
+        )
     return matching[0] if matching else None

@@ -208,8 +208,7 @@ def interruptible(step: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        msg = "The statement was interrupted"
-        raise StatementInterrupted(msg, step=step) from interrupt
+        raise StatementInterrupted("The statement was interrupted", step=step) from interrupt
 
 
 def run_cancellable(
@@ -268,8 +267,7 @@ def run_cancellable(
             while not given_up and not ended.is_set():
                 cancel()
                 ended.wait(0.1)
-        msg = f"The statement was interrupted; {ended_work}"
-        raise StatementInterrupted(msg, step="run") from interrupt
+        raise StatementInterrupted(f"The statement was interrupted; {ended_work}", step="run") from interrupt
     if failures:
         raise failures[0]
     return answer[0]
@@ -316,11 +314,18 @@ def interruption(
         return StatementInterrupted("The statement was interrupted", step=step)
     if changed is None:
         ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
-        msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
-        hint = f"{look}; what it has written stays where it is until engine.orphans() lists it."
-        return StatementInterrupted(msg, step=step, changed=None, hint=hint)
-    msg = "The statement was interrupted while its result was being told; its change is there"
-    return StatementInterrupted(msg, step=step, changed=True, hint="Do not run it again.")
+        return StatementInterrupted(
+            f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon",
+            step=step,
+            changed=None,
+            hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
+        )
+    return StatementInterrupted(
+        "The statement was interrupted while its result was being told; its change is there",
+        step=step,
+        changed=True,
+        hint="Do not run it again.",
+    )
 
 
 def interrupted_too_late(result: object) -> StatementInterrupted:
@@ -348,8 +353,7 @@ def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
     try:
         return run()
     except KeyboardInterrupt:
-        msg = f"{what} was interrupted; nothing of it is left"
-        raise StatementInterrupted(msg, hint=hint) from None
+        raise StatementInterrupted(f"{what} was interrupted; nothing of it is left", hint=hint) from None
 
 
 # -- the guard of a statement ---------------------------------------------------------------------------------------------

@@ -46,8 +46,7 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         raise
     except Exception as error:
         if cancelled.is_set() or was_cancelled(error):
-            msg = "The statement was cancelled"
-            raise StatementInterrupted(msg, step="run") from error
+            raise StatementInterrupted("The statement was cancelled", step="run") from error
         raise
 
 

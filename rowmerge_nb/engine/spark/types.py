@@ -71,6 +71,5 @@ def _arrow_ready(kind: Any) -> Any:
     if isinstance(kind, StructType):
         return StructType([StructField(field.name, _arrow_ready(field.dataType)) for field in kind.fields])
     if type(kind).__name__ in _OPAQUE:
-        msg = f"it is of Spark's type {kind.simpleString()}"
-        raise TypeError(msg)
+        raise TypeError(f"it is of Spark's type {kind.simpleString()}")
     return StringType() if isinstance(kind, CharType | VarcharType) else kind

@@ -129,8 +129,11 @@ def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
     count, size = sum(writer.fragments for writer in made), sum(writer.fragment_bytes for writer in made)
     if (count, size) != (len(fragments), sum(map(len, fragments))):
         came = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
-        msg = f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed"
-        raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
+        raise ExecutionError(
+            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed",
+            step="run",
+            hint="Run the statement again; if it happens again, please report it.",
+        )
 
 
 def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:

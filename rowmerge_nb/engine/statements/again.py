@@ -71,8 +71,11 @@ def with_copy(
     catalog, schema, table = name
     known = engine.table_metadata(catalog, schema, table)
     if known is None:
-        msg = f"Table '{'.'.join(name)}' does not exist any more"
-        raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
+        raise RowMergeError(
+            f"Table '{'.'.join(name)}' does not exist any more",
+            code="TABLE_NOT_FOUND",
+            hint="The copy takes its columns from it.",
+        )
     memory = MemoryConnector()
     properties: dict[str, Any] = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
     properties["check_constraints"] = known.check_constraints
@@ -80,13 +83,19 @@ def with_copy(
     columns = tuple(column for column in known.columns if column.name not in added)
     now = [column.name for column in columns]
     if there.column_names != now:
-        msg = f"Table '{'.'.join(name)}' has other columns now ({', '.join(now)}) than its rows had ({', '.join(there.column_names)})"
-        raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.")
+        raise RowMergeError(
+            f"Table '{'.'.join(name)}' has other columns now ({', '.join(now)}) than its rows had ({', '.join(there.column_names)})",
+            code="TRANSACTION_CONFLICT",
+            hint="Run the statement again, on the table as it is.",
+        )
     try:
         there = there.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        msg = f"Table '{'.'.join(name)}' has columns of other types now than its rows had: {error_text(error)}"
-        raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.") from error
+        raise RowMergeError(
+            f"Table '{'.'.join(name)}' has columns of other types now than its rows had: {error_text(error)}",
+            code="TRANSACTION_CONFLICT",
+            hint="Run the statement again, on the table as it is.",
+        ) from error
     memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), columns, properties), there)
     connectors: dict[str, Connector] = {COPIES: memory}
     return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)}), there.num_rows
@@ -127,8 +136,11 @@ class Again:
                 decides itself; NOT_SUPPORTED where the rows that it had are not known.
         """
         if refused := sorted(LEFT_OUT.intersection(options)):
-            msg = f"The option {refused[0]} has no place here: the statement is rehearsed, with all of its rows in the trace"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {refused[0]} out.")
+            raise RowMergeError(
+                f"The option {refused[0]} has no place here: the statement is rehearsed, with all of its rows in the trace",
+                code="INVALID_ARGUMENTS",
+                hint=f"Leave {refused[0]} out.",
+            )
         text = self.sql if sql is None else sql
         chosen = {**self.options, "flow": Flow.MERGE, **options}
         if sql is not None:
@@ -138,9 +150,10 @@ class Again:
                 or planned.kind not in ROW_CHANGES
                 or planned.name != (COPIES, *self.trace.name[1:])
             ):
-                msg = f"This is no MERGE, UPDATE or DELETE of {self.trace.qualified}"
                 raise RowMergeError(
-                    msg, code="INVALID_ARGUMENTS", hint="Only the table that the statement has changed is copied."
+                    f"This is no MERGE, UPDATE or DELETE of {self.trace.qualified}",
+                    code="INVALID_ARGUMENTS",
+                    hint="Only the table that the statement has changed is copied.",
                 )
         engine, here = self._on_copy, self.engine
         if source is not None and (edits := checked_edits(source)):
@@ -188,8 +201,11 @@ class Again:
         try:
             found = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), look)
         except ConnectorError as error:
-            msg = f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=NEXT_STEP) from error
+            raise RowMergeError(
+                f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}",
+                code="NOT_SUPPORTED",
+                hint=NEXT_STEP,
+            ) from error
         if found.asked is not None and found.asked.problem:
             raise RowMergeError(found.asked.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
         return found
@@ -201,8 +217,11 @@ class Again:
         if before is not None:
             return {(catalog, schema, table): ConnectorTableVersion(before)}
         if self.trace.committed and self.trace.state is StatementState.FINISHED:
-            msg = f"Connector '{self.trace.connector}' does not keep the version of {self.trace.qualified} that this {self.trace.kind} had"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=NEXT_STEP)
+            raise RowMergeError(
+                f"Connector '{self.trace.connector}' does not keep the version of {self.trace.qualified} that this {self.trace.kind} had",
+                code="NOT_SUPPORTED",
+                hint=NEXT_STEP,
+            )
         return {}
 
     @property
@@ -246,9 +265,11 @@ class Again:
             return self._whole
         pages = self.trace.pages
         if pages is None or not pages.complete or not _has_whole_targets(pages):
-            msg = f"The rows that this {self.trace.kind} had are not all in its trace"
-            hint = "Run it with rehearse=True, or with trace='full'."
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+            raise RowMergeError(
+                f"The rows that this {self.trace.kind} had are not all in its trace",
+                code="NOT_SUPPORTED",
+                hint="Run it with rehearse=True, or with trace='full'.",
+            )
         return _joined_targets(pages, self.trace)
 
     @cached_property

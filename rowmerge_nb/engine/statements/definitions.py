@@ -130,9 +130,12 @@ class DropTableRun(StatementRun):
             return
         handle = target.handle
         if handle is None:
-            msg = f"'{target.display}' is a DataFrame of the notebook, not a table"
             raise AnalysisError(
-                msg, code="TABLE_NOT_FOUND", line=1, column=1, hint=f"Use Python to remove it: del {target.display}"
+                f"'{target.display}' is a DataFrame of the notebook, not a table",
+                code="TABLE_NOT_FOUND",
+                line=1,
+                column=1,
+                hint=f"Use Python to remove it: del {target.display}",
             )
         self.transaction.target = target
         session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
@@ -179,8 +182,7 @@ class DefinitionRun(StatementRun):
         if analysis.kind == "TRUNCATE TABLE":
             handle = analysis.target.handle if analysis.target is not None else None
             if handle is None:
-                msg = f"'{'.'.join(analysis.name)}' has no handle"
-                raise ConnectorError(msg)
+                raise ConnectorError(f"'{'.'.join(analysis.name)}' has no handle")
             return "truncate_table", partial(metadata.truncate_table, session, handle)
         if analysis.alteration is not None and analysis.target is not None and analysis.target.handle is not None:
             return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)

@@ -75,7 +75,8 @@ def check_flow(analysis: Analysis, options: Options) -> None:
     """Refuse what a flow does not have."""
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
-        msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
         raise AnalysisError(
-            msg, code="NOT_SUPPORTED", hint="Leave the option flow out, or give flow='merge' where the other flow is the default."
+            "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it",
+            code="NOT_SUPPORTED",
+            hint="Leave the option flow out, or give flow='merge' where the other flow is the default.",
         )

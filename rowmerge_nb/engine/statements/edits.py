@@ -103,8 +103,11 @@ class Source:
                 continue
             known = {name: now[number].get(name) for name in was if name in self.names} if number < len(now) else None
             if known is None or repr(known) != repr({name: was[name] for name in known}):
-                msg = f"Source row {number} is not what it was when the {trace.kind} ran"
-                raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the source as it is.")
+                raise RowMergeError(
+                    f"Source row {number} is not what it was when the {trace.kind} ran",
+                    code="TRANSACTION_CONFLICT",
+                    hint="Run the statement again, on the source as it is.",
+                )
 
     def edited(self, engine: Engine, edits: Edits) -> tuple[Engine, str, dict[str, Any]]:
         """Give what runs the statement with other values in some cells: an engine, the text, and DataFrames.
@@ -134,15 +137,20 @@ class Source:
 
     def _row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
         if row >= self.rows.num_rows:
-            msg = f"There is no source row {row}: the source has {plural(self.rows.num_rows, 'row')}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Rows are counted from 0, as result.journeys has them.")
+            raise RowMergeError(
+                f"There is no source row {row}: the source has {plural(self.rows.num_rows, 'row')}",
+                code="INVALID_ARGUMENTS",
+                hint="Rows are counted from 0, as result.journeys has them.",
+            )
         found = []
         for name, value in values.items():
             at = next((index for index, known in enumerate(self.names) if known.lower() == name.lower()), None)
             if at is None:
-                hint = did_you_mean(name, self.names) or f"There are: {', '.join(self.names)}."
-                msg = f"The source has no column '{name}'"
-                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+                raise RowMergeError(
+                    f"The source has no column '{name}'",
+                    code="INVALID_ARGUMENTS",
+                    hint=did_you_mean(name, self.names) or f"There are: {', '.join(self.names)}.",
+                )
             found.append((at, self._typed(row, at, value)))
         return found
 
@@ -152,16 +160,22 @@ class Source:
         sql = str(self.columns.columns[at].type) if self.columns is not None else str(from_arrow(kind))
         plain = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_string(kind)
         if not plain or (pa.types.is_timestamp(kind) and kind.tz is not None):
-            msg = f"Column '{name}' of the source is of type {sql}, whose values are not edited cell by cell"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Edit the statement instead.")
+            raise RowMergeError(
+                f"Column '{name}' of the source is of type {sql}, whose values are not edited cell by cell",
+                code="NOT_SUPPORTED",
+                hint="Edit the statement instead.",
+            )
         wide = pa.decimal128(38, kind.scale) if self.values and pa.types.is_decimal(kind) else kind
         try:
             given = _of_kind(value, kind)
             typed = python_values(given.cast(wide))[0]
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             shown = repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
-            msg = f"{shown} is no {sql}, the type of column '{name}' of the source (row {row})"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a value of that type, or None for NULL.") from error
+            raise RowMergeError(
+                f"{shown} is no {sql}, the type of column '{name}' of the source (row {row})",
+                code="INVALID_ARGUMENTS",
+                hint="Give a value of that type, or None for NULL.",
+            ) from error
         return self._fitting(name, self.columns.columns[at].type, typed) if self.columns is not None else typed
 
     @staticmethod
@@ -171,8 +185,11 @@ class Source:
             return value
         length = int(str(kind.parameters[0]))
         if len(value) > length:
-            msg = f"{value[:40]!r} has {plural(len(value), 'character')}, more than {kind}, the type of column '{name}' of the source, holds"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a shorter text.")
+            raise RowMergeError(
+                f"{value[:40]!r} has {plural(len(value), 'character')}, more than {kind}, the type of column '{name}' of the source, holds",
+                code="INVALID_ARGUMENTS",
+                hint="Give a shorter text.",
+            )
         return value.ljust(length) if kind.base == "char" else value
 
     def _rewritten(self, cells: Mapping[tuple[int, int], Any]) -> str:
@@ -183,8 +200,11 @@ class Source:
             item = written.items[at] if isinstance(written, s.RowConstructor) else written
             kind = self.rows.schema.field(at).type
             if isinstance(item, s.Cast) and pa.types.is_string(kind):
-                msg = f"Column '{self.names[at]}' of source row {row} is written as a CAST"
-                raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Edit the statement instead.")
+                raise RowMergeError(
+                    f"Column '{self.names[at]}' of source row {row} is written as a CAST",
+                    code="NOT_SUPPORTED",
+                    hint="Edit the statement instead.",
+                )
             text = text[: item.span.start] + _literal(value, kind) + text[item.span.end :]
         return text
 
@@ -211,8 +231,11 @@ def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tupl
         assert isinstance(relation, s.Table)
         found = _from_name(engine, sql, [part.text for part in relation.name.parts], options, target)
     if found.rows.num_rows > MOST_ROWS:
-        msg = f"The source has {plural(found.rows.num_rows, 'row')}; cells are edited of at most {MOST_ROWS:,}"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Try it with a smaller source.")
+        raise RowMergeError(
+            f"The source has {plural(found.rows.num_rows, 'row')}; cells are edited of at most {MOST_ROWS:,}",
+            code="NOT_SUPPORTED",
+            hint="Try it with a smaller source.",
+        )
     return found if not alias else Source(**{**vars(found), "names": alias})
 
 
@@ -227,16 +250,20 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
     """
     tree = parse(sql, dialect=dialect)
     if not isinstance(tree, st.Merge):
-        msg = "Only a MERGE has a source whose cells can be edited"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Give another statement as text instead.")
+        raise RowMergeError(
+            "Only a MERGE has a source whose cells can be edited",
+            code="NOT_SUPPORTED",
+            hint="Give another statement as text instead.",
+        )
     relation = tree.source.relation if isinstance(tree.source, s.Aliased) else tree.source
     if isinstance(relation, s.Table) and relation.period is None and not tree.named:
         return tree.source
     if isinstance(relation, s.SubqueryRelation) and isinstance(_body_of(relation.query), s.Values):
         return tree.source
-    msg = "The source of this MERGE is a query, whose cells are not edited"
     raise RowMergeError(
-        msg, code="NOT_SUPPORTED", hint="Edit the statement instead; cells of VALUES, tables and DataFrames can be edited."
+        "The source of this MERGE is a query, whose cells are not edited",
+        code="NOT_SUPPORTED",
+        hint="Edit the statement instead; cells of VALUES, tables and DataFrames can be edited.",
     )
 
 
@@ -251,8 +278,11 @@ def _from_values(engine: Engine, sql: str, relation: s.SubqueryRelation) -> Sour
     rows = _body_of(relation.query)
     assert isinstance(rows, s.Values)
     if any(isinstance(row, s.Literals) for row in rows.rows) or len(rows.rows) > MOST_ROWS:
-        msg = "The VALUES of this MERGE are too many to be edited one by one"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Try it with a smaller source.")
+        raise RowMergeError(
+            "The VALUES of this MERGE are too many to be edited one by one",
+            code="NOT_SUPPORTED",
+            hint="Try it with a smaller source.",
+        )
     found = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
     assert found is not None
     return Source(sql, tuple(found.column_names), found, values=rows.rows)
@@ -264,22 +294,34 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
     known = engine.table_metadata(catalog, schema, table)
     if known is not None:
         if (catalog, schema, table) == target:
-            msg = "The source of this MERGE is its target, whose cells are not edited"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Edit the statement instead.")
+            raise RowMergeError(
+                "The source of this MERGE is its target, whose cells are not edited",
+                code="NOT_SUPPORTED",
+                hint="Edit the statement instead.",
+            )
         count = engine.run(f"SELECT count(*) FROM {written}").table
         if count is not None and count.column(0)[0].as_py() > MOST_ROWS:
-            msg = f"The source {written} has more than {MOST_ROWS:,} rows, so its cells are not edited"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Try it with a smaller source.")
+            raise RowMergeError(
+                f"The source {written} has more than {MOST_ROWS:,} rows, so its cells are not edited",
+                code="NOT_SUPPORTED",
+                hint="Try it with a smaller source.",
+            )
         rows = engine.table(written).cast(schema_of(known.columns))
         return Source(sql, tuple(rows.column_names), rows, table=(catalog, schema, table), columns=known)
     frames = {name: frame for name, frame in (options.get("namespace") or {}).items() if is_frame(frame)}
     name = frame_name(parts[0], frames) if len(parts) == 1 else None
     if name is None:
-        msg = f"The source {written} is neither a table nor a DataFrame, so its cells are not edited"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Edit the statement instead.")
+        raise RowMergeError(
+            f"The source {written} is neither a table nor a DataFrame, so its cells are not edited",
+            code="NOT_SUPPORTED",
+            hint="Edit the statement instead.",
+        )
     if is_spark_frame(frames[name]):
-        msg = f"The source '{name}' is a DataFrame of Spark, whose cells are not edited"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint=f"Give its rows, as {name}.toPandas() does.")
+        raise RowMergeError(
+            f"The source '{name}' is a DataFrame of Spark, whose cells are not edited",
+            code="NOT_SUPPORTED",
+            hint=f"Give its rows, as {name}.toPandas() does.",
+        )
     read = read_frame(name, frames[name])
     assert read.table is not None
     return Source(sql, tuple(read.table.column_names), read.table, frame=name, read=read)

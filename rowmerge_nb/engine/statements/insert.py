@@ -131,8 +131,7 @@ def _inserted(
     session, log = run.transaction.session, run.transaction.log
     metadata, handle = run.transaction.metadata(target.catalog), target.handle
     if handle is None:
-        msg = f"'{target.display}' is {target.kind}; rows cannot be inserted into it"
-        raise ConnectorError(msg, line=1, column=1)
+        raise ConnectorError(f"'{target.display}' is {target.kind}; rows cannot be inserted into it", line=1, column=1)
     log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), gave=layout_text)
     plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning, checks)

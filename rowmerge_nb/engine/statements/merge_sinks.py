@@ -48,8 +48,10 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
     run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
-        msg = f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}"
-        raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
+        raise ConnectorError(
+            f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}",
+            hint="Leave the option 'paradigm' out.",
+        )
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
     update = ask("get_update_layout", ConnectorTableLayout | None, layout_text)
     return TargetFacts(row_id, paradigm, insert, update)
@@ -112,8 +114,11 @@ def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowCha
         for operation, rows in writer.rows.items():
             stored[HALVES.get(Operation(operation), Operation(operation))] += rows
     if +stored != wanted:
-        msg = f"The clauses ask for {operations_text(wanted)}, and the sinks have got {operations_text(stored)}; nothing was committed"
-        raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
+        raise ExecutionError(
+            f"The clauses ask for {operations_text(wanted)}, and the sinks have got {operations_text(stored)}; nothing was committed",
+            step="run",
+            hint="Run the statement again; if it happens again, please report it.",
+        )
 
 
 def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:

@@ -74,8 +74,7 @@ def near_of(run: MergeRun, answer: Answer) -> NearKeys | None:
         raise
     except Exception as error:
         if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
-            msg = "The statement was interrupted while keys were compared"
-            raise StatementInterrupted(msg, step="near") from error
+            raise StatementInterrupted("The statement was interrupted while keys were compared", step="near") from error
         said = error.message if isinstance(error, RowMergeError) else error_text(error)
         return NearKeys(problem=f"The keys could not be compared: {said}.")
 
@@ -130,8 +129,7 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
     join = join_of(run.plan) if run.plan is not None else None
     assert join is not None
     if not source.deterministic:
-        msg = "The source may have other rows each time it is read, so that those of the statement are not known"
-        raise UnreadableError(msg)
+        raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
     # In a FULL join a Project above the scan marks the rows of the source.
     node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right
     if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
@@ -174,8 +172,9 @@ def _scanned(run: MergeRun, node: TableScan, most: int, side: str) -> tuple[pa.R
     task = run.transaction.scans.observations.page_scan(node)
     assert task is not None
     if side == "source" and not task.is_repeatable:
-        msg = "The source may have other rows when it is read again, so that those of the statement are not known"
-        raise UnreadableError(msg)
+        raise UnreadableError(
+            "The source may have other rows when it is read again, so that those of the statement are not known"
+        )
     pages: list[pa.RecordBatch] = []
     rows = 0
     for page in task.read(range(len(task.splits))):

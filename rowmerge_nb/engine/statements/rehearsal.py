@@ -44,24 +44,33 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
         RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
     """
     if not isinstance(by, str) or by not in WAYS:
-        msg = f"by = {by!r} is not possible"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
+        raise RowMergeError(f"by = {by!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
     clashing = [name for name in names if options.get(name)]
     if by != "flows" and options.get("flow") == Flow.MERGE:
         clashing = [name for name in clashing if name != "flow"]
     if clashing:
-        msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {clashing[0]} out.")
+        raise RowMergeError(
+            f"A comparison of {by} and the option {clashing[0]} do not go together",
+            code="INVALID_ARGUMENTS",
+            hint=f"Leave {clashing[0]} out.",
+        )
     if kind not in {"MERGE", "UPDATE", "DELETE"}:
-        msg = f"{kind} cannot be compared: it is run in one way only"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can.")
+        raise RowMergeError(
+            f"{kind} cannot be compared: it is run in one way only", code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can."
+        )
     if by == "flows" and kind == "MERGE":
-        msg = "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.")
+        raise RowMergeError(
+            "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only",
+            code="NOT_SUPPORTED",
+            hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
+        )
     if by == "duplicates" and kind != "MERGE":
-        msg = f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare flows or paradigms, or write a MERGE.")
+        raise RowMergeError(
+            f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once",
+            code="NOT_SUPPORTED",
+            hint="Compare flows or paradigms, or write a MERGE.",
+        )
 
 
 def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:

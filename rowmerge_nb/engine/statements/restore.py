@@ -27,8 +27,7 @@ class RestoreRun(StatementRun):
         self.transaction.target = target
         session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle
         if handle is None:
-            msg = f"'{target.display}' is {target.kind}, which has no versions"
-            raise ValueError(msg)
+            raise ValueError(f"'{target.display}' is {target.kind}, which has no versions")
         dropped = self.analysis.dropped
         if dropped:
             self._check_constraints(target, dropped)
@@ -45,9 +44,11 @@ class RestoreRun(StatementRun):
         try:
             self.read_constraints(replace(target, columns=kept), (), None)
         except RowMergeError as error:
-            msg = f"It would drop the column {join(list(dropped))} of '{target.qualified}'. {error.message}"
-            hint = "Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints = ARRAY[...] without that constraint lets it."
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
+            raise AnalysisError(
+                f"It would drop the column {join(list(dropped))} of '{target.qualified}'. {error.message}",
+                code="NOT_SUPPORTED",
+                hint="Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints = ARRAY[...] without that constraint lets it.",
+            ) from error
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace, with the rows before and after."""

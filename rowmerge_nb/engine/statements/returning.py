@@ -51,5 +51,7 @@ def check_returned(returning: Returning | None, target: TableBinding, omitted: C
     read = {symbol for column in returning.columns for symbol in column.expression.references}
     for column, new, current in zip(target.columns, returning.new, returning.current, strict=True):
         if column.name in omitted and read & {new.symbol, current.symbol}:
-            msg = f"RETURNING cannot tell column '{column.name}': the store itself fills what the INSERT leaves out"
-            raise ConnectorError(msg, hint="Name the column in the INSERT, or read the table afterwards.")
+            raise ConnectorError(
+                f"RETURNING cannot tell column '{column.name}': the store itself fills what the INSERT leaves out",
+                hint="Name the column in the INSERT, or read the table afterwards.",
+            )

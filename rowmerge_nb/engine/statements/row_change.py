@@ -131,8 +131,7 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
 def plan_of(run: StatementRun) -> Output:
     """Give a run's plan, which must be there by now."""
     if run.plan is None:
-        msg = "The statement has not been planned"
-        raise ValueError(msg)
+        raise ValueError("The statement has not been planned")
     return run.plan
 
 
@@ -148,8 +147,7 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
     """Give the target's handle."""
     handle = analysis.target.handle
     if handle is None:
-        msg = f"The analyzer has let '{analysis.target.display}' through, which is not a table"
-        raise ValueError(msg)
+        raise ValueError(f"The analyzer has let '{analysis.target.display}' through, which is not a table")
     return handle
 
 
@@ -168,8 +166,9 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, wanted: Any) -
     if isinstance(value, wanted):
         return value
     kind = " or ".join("None" if k is type(None) else k.__name__ for k in get_args(wanted) or (wanted,))
-    msg = f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {kind}"
-    raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    raise ConnectorError(
+        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {kind}", code="GENERIC_INTERNAL_ERROR"
+    )
 
 
 # -- the one action -------------------------------------------------------------------------------------------------------

@@ -257,9 +257,12 @@ class StatementRunner:
     def _prepared(self, name: Identifier) -> str:
         text = self.prepared.get(name.value)
         if text is None:
-            msg = f"Prepared statement not found: {name.text}"
-            hint = did_you_mean(name.text, tuple(self.prepared)) or "PREPARE name FROM ... makes one; it belongs to its engine."
-            raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(name.span)
+            raise AnalysisError(
+                f"Prepared statement not found: {name.text}",
+                code="NOT_FOUND",
+                hint=did_you_mean(name.text, tuple(self.prepared))
+                or "PREPARE name FROM ... makes one; it belongs to its engine.",
+            ).at(name.span)
         return text
 
     def _read_prepared(self, name: Identifier, options: Options) -> Statement:
@@ -307,14 +310,17 @@ class StatementRunner:
         with _looking("analyze"):
             try:
                 if statement.catalog is not None and catalog not in tables.catalogs():
-                    hint = f"There are: {', '.join(tables.catalogs())}."
-                    raise AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint).at(
-                        statement.catalog.span
-                    )
+                    raise AnalysisError(
+                        f"Catalog '{catalog}' not found",
+                        code="CATALOG_NOT_FOUND",
+                        hint=f"There are: {', '.join(tables.catalogs())}.",
+                    ).at(statement.catalog.span)
                 if not tables.has_schema(catalog, schema):
-                    hint = did_you_mean(schema, tables.schemas(catalog)) or f"There are: {', '.join(tables.schemas(catalog))}."
-                    msg = f"Schema does not exist: {catalog}.{schema}"
-                    raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(statement.schema.span)
+                    raise AnalysisError(
+                        f"Schema does not exist: {catalog}.{schema}",
+                        code="NOT_FOUND",
+                        hint=did_you_mean(schema, tables.schemas(catalog)) or f"There are: {', '.join(tables.schemas(catalog))}.",
+                    ).at(statement.schema.span)
             finally:
                 transaction.rollback()
         state = StatementState.PLANNED if options.dry_run else StatementState.FINISHED
@@ -329,11 +335,17 @@ class StatementRunner:
             return
         current.check_open()
         if isinstance(statement, Call):
-            msg = "Procedures cannot be called within a transaction (use autocommit mode)"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK ends the transaction.")
+            raise ConnectorError(
+                "Procedures cannot be called within a transaction (use autocommit mode)",
+                code="NOT_SUPPORTED",
+                hint="COMMIT or ROLLBACK ends the transaction.",
+            )
         if options.fault is not None:
-            msg = "A fault is put into a statement that has a transaction of its own"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="COMMIT or ROLLBACK ends the transaction.")
+            raise ConnectorError(
+                "A fault is put into a statement that has a transaction of its own",
+                code="NOT_SUPPORTED",
+                hint="COMMIT or ROLLBACK ends the transaction.",
+            )
 
     def _run(self, text: str, options: Options) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
@@ -343,8 +355,11 @@ class StatementRunner:
             with _looking("parse"):
                 statement = parse(text, dialect=options.dialect)
                 if isinstance(statement, Execute):
-                    msg = f"Unsupported statement type: Execute{'' if statement.inner is None else 'Immediate'}"
-                    raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Write EXECUTE once.").at(statement.span)
+                    raise AnalysisError(
+                        f"Unsupported statement type: Execute{'' if statement.inner is None else 'Immediate'}",
+                        code="NOT_SUPPORTED",
+                        hint="Write EXECUTE once.",
+                    ).at(statement.span)
                 if isinstance(statement, _OF_THE_ENGINE) and options.rehearse and not options.dry_run:
                     raise not_rehearsed()
                 if isinstance(statement, StartTransaction | Commit | Rollback):
@@ -574,8 +589,10 @@ def _wanted(analysis: Analysis, tables: StatementTables, options: Options) -> Wa
     if not options.why or not isinstance(analysis, RowChangeAnalysis):
         return None
     if options.flow == Flow.UPDATABLE:
-        msg = "Rows cannot be asked for with the older flow, in which page sources change the rows that they have read"
-        raise ConnectorError(msg, hint=MERGE_FLOW)
+        raise ConnectorError(
+            "Rows cannot be asked for with the older flow, in which page sources change the rows that they have read",
+            hint=MERGE_FLOW,
+        )
     return wanted_by_condition(RowConditions(analysis, tables, options.era), options.why)
 
 
@@ -638,8 +655,7 @@ def _looking(step: str) -> Iterator[None]:
     except Exception as error:
         if (gone := java_gone(error, step)) is not None:
             raise gone from error
-        msg = f"The statement could not be looked at ({step}): {error_text(error)}"
-        raise ExecutionError(msg, step=step) from error
+        raise ExecutionError(f"The statement could not be looked at ({step}): {error_text(error)}", step=step) from error
 
 
 def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Options) -> NoReturn:
@@ -655,10 +671,12 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
     except ParseError as error:
         if (error.line or 0, error.column or 0) < (semicolon.line, semicolon.column) or not is_mismatch(error):
             raise
-        said = error.message.replace("'<EOF>'", "';'", 1)
-        raise ParseError(said, hint="Is this semicolon one too many?").at(semicolon) from None
-    msg = f"run takes one statement; this text has {len(statements)}"
-    raise ParseError(msg, hint="Use run_script for several.").at(semicolon)
+        raise ParseError(error.message.replace("'<EOF>'", "';'", 1), hint="Is this semicolon one too many?").at(
+            semicolon
+        ) from None
+    raise ParseError(f"run takes one statement; this text has {len(statements)}", hint="Use run_script for several.").at(
+        semicolon
+    )
 
 
 def _what_stays(number: int, count: int, changed: bool | None) -> str:

@@ -328,8 +328,10 @@ class StatementRun:
     def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
         """Finish the statement, look at what it would leave, and roll it back."""
         if self.transaction.commits_in_finish:
-            msg = f"Connector '{self.connector}' commits in its finish calls, so that a statement cannot be rehearsed there"
-            raise ConnectorError(msg, hint="dry_run=True plans the statement without beginning it.")
+            raise ConnectorError(
+                f"Connector '{self.connector}' commits in its finish calls, so that a statement cannot be rehearsed there",
+                hint="dry_run=True plans the statement without beginning it.",
+            )
         if finish is not None:
             finish()
         self.step = "rollback"
@@ -420,8 +422,7 @@ class StatementRun:
         """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""
         self.options.step(name)
         if self.transaction.cancelled.is_set():
-            msg = "The statement was cancelled"
-            raise StatementInterrupted(msg, step=name)
+            raise StatementInterrupted("The statement was cancelled", step=name)
 
     def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
         """Run the statement's action.
@@ -523,8 +524,10 @@ class StatementRun:
 
 def not_rehearsed() -> ConnectorError:
     """Give the error of a statement of which a rollback would leave something."""
-    msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
-    return ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
+    return ConnectorError(
+        "This statement cannot be rehearsed: it is done as soon as it is begun",
+        hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.",
+    )
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:

@@ -42,6 +42,5 @@ def await_turn(
     end = time.monotonic() + TURN_SECONDS
     while not has_come(_LOOK_SECONDS) and time.monotonic() < end:
         if cancelled.is_set():
-            msg = "The statement was cancelled"
-            raise StatementInterrupted(msg, step=step)
+            raise StatementInterrupted("The statement was cancelled", step=step)
     begin_step(step)

@@ -37,8 +37,11 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
     temporal = isinstance(version, dt.date)
     wanted = ConnectorTableVersion(version, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
     if temporal and wanted.instant() >= dt.datetime.now(dt.UTC):
-        msg = f"The moment {version} is not in the past"
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give one at which the table had the rows that are wanted.")
+        raise ConnectorError(
+            f"The moment {version} is not in the past",
+            code="INVALID_ARGUMENTS",
+            hint="Give one at which the table had the rows that are wanted.",
+        )
     text = f"RESTORE {table} {wanted}"
 
     def restoration(_: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
@@ -65,16 +68,21 @@ def _found(tables: StatementTables, name: str) -> TableBinding:
     """Look a table up that must be there."""
     parts = name.split(".")
     if len(parts) > _MOST_PARTS:
-        msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Leave out what is too much.")
+        raise ConnectorError(
+            f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table",
+            code="INVALID_ARGUMENTS",
+            hint="Leave out what is too much.",
+        )
     if tables.view(parts) is not None:
-        msg = f"'{name}' is a view, which has no rows of its own"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Name the table that it reads.")
+        raise AnalysisError(
+            f"'{name}' is a view, which has no rows of its own", code="NOT_SUPPORTED", hint="Name the table that it reads."
+        )
     found = tables.resolve(parts)
     if found is None:
         qualified = ".".join(tables.qualify(parts))
-        msg = f"Table '{qualified}' does not exist"
-        raise AnalysisError(msg, code="TABLE_NOT_FOUND", hint=did_you_mean(parts[-1], tables.names()))
+        raise AnalysisError(
+            f"Table '{qualified}' does not exist", code="TABLE_NOT_FOUND", hint=did_you_mean(parts[-1], tables.names())
+        )
     return found
 
 
@@ -84,13 +92,17 @@ def _last_change(changes: Changes, tables: StatementTables, name: str | None) ->
     change = changes.last(None if table is None else table.name)
     if change is None:
         what = "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
-        msg = f"There is nothing to take back: this engine has {what}, or has taken all of that back already"
-        hint = "engine.restore(table, version) puts back any version that a store keeps."
-        raise ConnectorError(msg, code="NOT_FOUND", hint=hint)
+        raise ConnectorError(
+            f"There is nothing to take back: this engine has {what}, or has taken all of that back already",
+            code="NOT_FOUND",
+            hint="engine.restore(table, version) puts back any version that a store keeps.",
+        )
     if not change.keeps:
         shown = ".".join(change.table)
-        msg = f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions"
-        raise ConnectorError(msg, hint="Take it back by a statement of its own.")
+        raise ConnectorError(
+            f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions",
+            hint="Take it back by a statement of its own.",
+        )
     return change
 
 
@@ -148,5 +160,4 @@ def _conflict(change: Change, why: str, *, kept: bool = False) -> NoReturn:
     hint = "Nothing was taken back."
     if kept and change.before is not None:
         hint += f" engine.restore({shown!r}, {change.before.version!r}) would put back the rows from before it, and lose what came since."
-    msg = f"Table '{shown}' was changed since the {change.words}: {why}"
-    raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
+    raise ConnectorError(f"Table '{shown}' was changed since the {change.words}: {why}", code="TRANSACTION_CONFLICT", hint=hint)

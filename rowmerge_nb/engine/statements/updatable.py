@@ -92,11 +92,15 @@ class UpdatableRun(StatementRun):
     def _facts(self) -> TargetFacts:
         """Ask the connector for the row id; there is nothing else that the planner of this flow must know."""
         if self.options.paradigm is not None:
-            msg = "The flow 'updatable' has no row change paradigms: page sources change what they have read"
-            raise ConnectorError(msg, hint="Leave one of the options flow and paradigm out.")
+            raise ConnectorError(
+                "The flow 'updatable' has no row change paradigms: page sources change what they have read",
+                hint="Leave one of the options flow and paradigm out.",
+            )
         if self.analysis.returning is not None:
-            msg = "The flow 'updatable' has no RETURNING: its page sources tell no more than how many rows they have changed"
-            raise ConnectorError(msg, hint=MERGE_FLOW)
+            raise ConnectorError(
+                "The flow 'updatable' has no RETURNING: its page sources tell no more than how many rows they have changed",
+                hint=MERGE_FLOW,
+            )
         if not self.options.dry_run:
             require_duckdb()
         method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
@@ -173,8 +177,7 @@ class UpdatableRun(StatementRun):
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))
         if self.handle is None:
-            msg = "The statement has not begun"
-            raise ValueError(msg)
+            raise ValueError("The statement has not begun")
         self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
         provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
         rows, carried = self.transaction.scans.split_rows(splits)

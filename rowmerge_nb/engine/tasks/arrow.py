@@ -200,11 +200,15 @@ def page_of(given: Any, columns: int, source: str) -> Page:
     rowmerge_nb.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
     """
     if not isinstance(given, pa.RecordBatch):
-        msg = f"{source}.get_next_page gave {type(given).__name__}; it gives a pyarrow.RecordBatch, and None at its end"
-        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        raise ConnectorError(
+            f"{source}.get_next_page gave {type(given).__name__}; it gives a pyarrow.RecordBatch, and None at its end",
+            code="GENERIC_INTERNAL_ERROR",
+        )
     if given.num_columns != columns:
-        msg = f"{source}.get_next_page gave a page of {given.num_columns} channels; {columns} columns were asked for"
-        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        raise ConnectorError(
+            f"{source}.get_next_page gave a page of {given.num_columns} channels; {columns} columns were asked for",
+            code="GENERIC_INTERNAL_ERROR",
+        )
     return given
 
 

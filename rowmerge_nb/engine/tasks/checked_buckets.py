@@ -43,8 +43,11 @@ class CheckedBuckets(BucketFunction):
         """
         count: Any = self.function.bucket_count
         if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
-            msg = f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive integer"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint="Return the number of buckets of the table.")
+            raise ConnectorError(
+                f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive integer",
+                code="GENERIC_INTERNAL_ERROR",
+                hint="Return the number of buckets of the table.",
+            )
         return int(count)
 
     def get_buckets(self, page: Page) -> pa.Array:
@@ -55,9 +58,11 @@ class CheckedBuckets(BucketFunction):
         """
         buckets: Any = self.function.get_buckets(page)
         if wrong := self._violation(buckets, page.num_rows):
-            msg = f"{type(self.function).__name__}.get_buckets() {wrong}"
-            hint = f"Return a pyarrow int32 array with one bucket per row, each from 0 to {self.bucket_count - 1}."
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
+            raise ConnectorError(
+                f"{type(self.function).__name__}.get_buckets() {wrong}",
+                code="GENERIC_INTERNAL_ERROR",
+                hint=f"Return a pyarrow int32 array with one bucket per row, each from 0 to {self.bucket_count - 1}.",
+            )
         return buckets
 
     def _violation(self, buckets: Any, rows: int) -> str:

@@ -51,8 +51,7 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
         return
     record = PROBLEM + json.dumps(problem).encode()
     if envelope["told"] is None:
-        msg = f"[[CONFIGURATION_INVALID]] {record.decode()}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"[[CONFIGURATION_INVALID]] {record.decode()}")
     deque(batches, maxlen=0)
     yield _record(envelope["told"], record)
 

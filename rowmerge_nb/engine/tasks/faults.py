@@ -131,8 +131,10 @@ def _die() -> None:
     # Who runs no Spark at all has made the process to be killed, as tests of locks do.
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and pyspark.TaskContext.get() is None:
-        msg = "The call that was to kill its worker was made on the driver, which is not killed"
-        raise ConnectorError(msg, hint="Small tables are read on the driver. Take a call of a sink, or a larger table.")
+        raise ConnectorError(
+            "The call that was to kill its worker was made on the driver, which is not killed",
+            hint="Small tables are read on the driver. Take a call of a sink, or a larger table.",
+        )
     os._exit(1)
 
 

@@ -142,8 +142,7 @@ class MergePass:
     def _check(self, batches: list[pa.RecordBatch], recorder: Recorder, seen: set[int]) -> pa.Array:
         """Check target rows that have all of their joined rows here, and give the channel ``is_distinct``."""
         if self.rule is None:
-            msg = "Rows that can be matched twice need a rule"
-            raise ValueError(msg)
+            raise ValueError("Rows that can be matched twice need a rule")
         record = recorder.record
         unique_id = pa.chunked_array([batch.column(self._unique_id) for batch in batches]).combine_chunks()
         cases = pa.chunked_array([batch.column(self.layout.before.case_number) for batch in batches]).combine_chunks()
@@ -216,8 +215,7 @@ class MergePass:
 
     def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
         if self.paradigm is None:
-            msg = "Merge rows need a processor"
-            raise ValueError(msg)
+            raise ValueError("Merge rows need a processor")
         processor = create_processor(self.paradigm, self.layout, self.columns)
         for before, witness in pages:
             after = processor.transform_page(before)

@@ -52,11 +52,9 @@ def require_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        msg = "DuckDB is not installed, which computes conditions and values on pages"
-        raise SetupError(msg, hint=INSTALL) from error
+        raise SetupError("DuckDB is not installed, which computes conditions and values on pages", hint=INSTALL) from error
     if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
-        msg = f"DuckDB {duckdb.__version__} is too old to compute on pages"
-        raise SetupError(msg, hint=INSTALL)
+        raise SetupError(f"DuckDB {duckdb.__version__} is too old to compute on pages", hint=INSTALL)
     return duckdb
 
 

@@ -110,8 +110,7 @@ class PartitionedOutputPass:
         except ExecutionError as error:
             # A cell carries no record. The driver reads the mark, and knows the place of ON by its number.
             number = "" if self.on is None else f"@{self.on}"
-            msg = f"[[{error.code}{number}]] {' '.join(error.message.split())}"
-            raise RuntimeError(msg) from error
+            raise RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}") from error
 
     def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Give the rows that are sent, task by task, and how many each task gets."""

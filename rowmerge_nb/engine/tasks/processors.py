@@ -62,24 +62,22 @@ class RowChangeProcessor(ABC):
         self._check_channels(page)
         merge_row = page.column(self.layout.before.merge_row)
         if merge_row.null_count and self.layout.era is Era.DOCUMENTS:
-            msg = f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are"
-            raise ValueError(msg)
+            raise ValueError(f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are")
         flat = merge_row.flatten()[self.layout.merge_row.operation]
         operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(zero_copy_only=False)
         strange = np.setdiff1d(operation, _INPUT_OPERATIONS)
         if strange.size:
-            msg = f"Operation numbers {strange.tolist()} cannot reach transform_page; it takes 1, 2, 3 and -1"
-            raise ValueError(msg)
+            raise ValueError(f"Operation numbers {strange.tolist()} cannot reach transform_page; it takes 1, 2, 3 and -1")
         return operation
 
     def _check_channels(self, page: Page) -> None:
         expected = self.layout.before.count
         if page.num_columns != expected:
-            msg = f"transform_page takes {expected} channels ({', '.join(self.input_schema.names)}); got {page.num_columns}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"transform_page takes {expected} channels ({', '.join(self.input_schema.names)}); got {page.num_columns}"
+            )
         if not page.num_rows:
-            msg = "transform_page does not take empty pages"
-            raise ValueError(msg)
+            raise ValueError("transform_page does not take empty pages")
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
         """Give, per input row, how many rows of the output it becomes: 0, 1 or 2."""
@@ -145,8 +143,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         deletes = (operation[origin] == Operation.DELETE) | (from_update & ~second_half)
         counts = {kind: int(np.count_nonzero(operation == kind)) for kind in _INPUT_OPERATIONS}
         if len(origin) != counts[Operation.INSERT] + counts[Operation.DELETE] + 2 * counts[Operation.UPDATE]:
-            msg = f"{len(origin)} rows came out of {counts}"
-            raise AssertionError(msg)
+            raise AssertionError(f"{len(origin)} rows came out of {counts}")
         arrays = [
             *self._data(page, origin, deletes),
             pa.array(self._numbers(deletes, from_update)),

@@ -82,11 +82,10 @@ class PackPass:
         for number, piece in enumerate(_pieces(self._rows(batches), self.schema)):
             size += piece.nbytes
             if size > MOST_BYTES:
-                msg = (
+                raise RuntimeError(
                     f"[[EXCEEDED_LOCAL_MEMORY_LIMIT]] The source of the MERGE is larger than {MOST_BYTES >> 20} MiB, so it cannot be "
                     "sent to every task; rules_off={'change_in_task'} has Spark join it"
                 )
-                raise RuntimeError(msg)
             cell = pa.array([packing + cell_of(piece)], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), cell], schema=PIECES)
 
@@ -304,9 +303,11 @@ class UnmatchedRows:
         if len(told.packings) > 1 or (
             self.source.scan is None and any(len(bits) for bits in matched.values()) and set(matched) != set(cells)
         ):
-            msg = "The source of the MERGE was read twice, and its rows may have been others"
-            hint = "rules_off={'change_in_task'} has Spark join it; please report this."
-            raise ExecutionError(msg, step="join", hint=hint)
+            raise ExecutionError(
+                "The source of the MERGE was read twice, and its rows may have been others",
+                step="join",
+                hint="rules_off={'change_in_task'} has Spark join it; please report this.",
+            )
         whole = self.source.page({}) if self.source.scan is not None and matched else None
         with closing(self.program.evaluator(told.answers)) as evaluator:
             for number, bits in sorted(matched.items()):

@@ -63,8 +63,9 @@ class ScanPass:
             yield from self.read(numbers)
         except RowMergeError as error:
             # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
-            msg = "\n".join([f"[[{error.code}]] {' '.join(error.message.split())}", *map(as_text, error.raised)])
-            raise RuntimeError(msg) from error
+            raise RuntimeError(
+                "\n".join([f"[[{error.code}]] {' '.join(error.message.split())}", *map(as_text, error.raised)])
+            ) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
         """Give the rows of the splits with these numbers.
@@ -130,8 +131,10 @@ class ScanPass:
         for index, column in enumerate(self.columns):
             given, wanted = page.column(index).type, column.type.arrow
             if not is_of_kind(given, wanted):
-                msg = f"channel {index} ('{column.name}') has values of type {given}, and its handle says {column.type}"
-                raise ExecutionError(msg, step="get_next_page")
+                raise ExecutionError(
+                    f"channel {index} ('{column.name}') has values of type {given}, and its handle says {column.type}",
+                    step="get_next_page",
+                )
 
     def _pages(self, source: ConnectorPageSource) -> Iterator[Page]:
         while (page := source.get_next_page()) is not None:

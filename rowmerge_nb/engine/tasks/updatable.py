@@ -128,11 +128,11 @@ class SplitRun:
             source = task.provider.create_page_source(task.transaction, session, self.split, task.table, list(task.columns))
         self.opened = source
         if not isinstance(source, UpdatablePageSource):
-            msg = (
+            raise ConnectorError(
                 f"{type(task.provider).__name__}.create_page_source gave {type(source).__name__} for a handle of "
-                f"begin_{self.task.operation.name.lower()}; it gives an UpdatablePageSource"
+                f"begin_{self.task.operation.name.lower()}; it gives an UpdatablePageSource",
+                code="GENERIC_INTERNAL_ERROR",
             )
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
         return source
 
     def _next(self, source: UpdatablePageSource) -> Page | None:

@@ -239,8 +239,11 @@ class InsertPass:
         arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
         for index in self.required:
             if arrays[index].null_count:
-                msg = f"NULL value not allowed for NOT NULL column: {self.schema.field(index).name}"
-                raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="append_page")
+                raise ExecutionError(
+                    f"NULL value not allowed for NOT NULL column: {self.schema.field(index).name}",
+                    code="CONSTRAINT_VIOLATION",
+                    step="append_page",
+                )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -248,13 +251,17 @@ def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str
     """Wait for a sink's fragments and check that they are bytes."""
     collection: Any = given.result() if isinstance(given, Future) else given
     if not isinstance(collection, Collection):
-        msg = f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one"
-        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        raise ConnectorError(
+            f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one",
+            code="GENERIC_INTERNAL_ERROR",
+        )
     fragments = list(collection)
     for fragment in fragments:
         if type(fragment) is not bytes:
-            msg = f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+            raise ConnectorError(
+                f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes",
+                code="GENERIC_INTERNAL_ERROR",
+            )
     return fragments
 
 

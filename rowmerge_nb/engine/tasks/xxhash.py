@@ -86,8 +86,7 @@ def _of_numbers(column: pa.Array, seeds: Words) -> Words:
     if pa.types.is_date(kind):
         column = column.cast(pa.int32())
     if not (pa.types.is_integer(column.type) or pa.types.is_boolean(kind)):
-        msg = f"No hash is known of {kind}"
-        raise TypeError(msg)
+        raise TypeError(f"No hash is known of {kind}")
     return _of_ints(_whole(column.cast(pa.int32())), seeds)
 
 

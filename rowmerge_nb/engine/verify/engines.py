@@ -85,11 +85,9 @@ class DuckDBVerifier:
         try:
             import duckdb
         except ModuleNotFoundError as error:
-            msg = "DuckDB is not installed"
-            raise SetupError(msg, hint=_INSTALL) from error
+            raise SetupError("DuckDB is not installed", hint=_INSTALL) from error
         if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
-            msg = f"DuckDB {duckdb.__version__} has no MERGE"
-            raise SetupError(msg, hint="Run: pip install 'duckdb>=1.4'")
+            raise SetupError(f"DuckDB {duckdb.__version__} has no MERGE", hint="Run: pip install 'duckdb>=1.4'")
         self._errors: Any = duckdb.Error
         self._connection = duckdb.connect()
 
@@ -138,24 +136,25 @@ class PostgreSQLVerifier:
     def __init__(self, uri: str = "") -> None:
         uri = uri or os.environ.get(POSTGRES_VARIABLE, "")
         if not uri:
-            msg = "No PostgreSQL server is named"
             raise SetupError(
-                msg, hint=f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give that as the option."
+                "No PostgreSQL server is named",
+                hint=f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give that as the option.",
             )
         try:
             from adbc_driver_manager import Error
             from adbc_driver_postgresql import dbapi
         except ModuleNotFoundError as error:
-            msg = "The driver for PostgreSQL is not installed"
-            raise SetupError(msg, hint=_INSTALL) from error
+            raise SetupError("The driver for PostgreSQL is not installed", hint=_INSTALL) from error
         self._errors = Error
         try:
             self._connection = dbapi.connect(with_safe_path(uri))
             self.rows(f"SELECT pg_catalog.set_config('search_path', '{SAFE_PATH}', false)")
         except Error as error:
             # The driver's message may hold the password.
-            msg = f"The PostgreSQL server does not answer (SQLSTATE {error.sqlstate or 'unknown'})"
-            raise SetupError(msg, hint=f"Look at {POSTGRES_VARIABLE}.") from error
+            raise SetupError(
+                f"The PostgreSQL server does not answer (SQLSTATE {error.sqlstate or 'unknown'})",
+                hint=f"Look at {POSTGRES_VARIABLE}.",
+            ) from error
 
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
         """Make a table with rows."""

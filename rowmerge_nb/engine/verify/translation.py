@@ -43,8 +43,7 @@ def column_type(kind: Type, engine: str) -> str:
     if kind.base in _PLAIN:
         return str(kind)
     if kind.base not in _OWN[engine]:
-        msg = f"columns of type {kind} are not compared"
-        raise UntranslatableError(msg)
+        raise UntranslatableError(f"columns of type {kind} are not compared")
     return _OWN[engine][kind.base]
 
 
@@ -62,8 +61,9 @@ def translate(text: str, engine: str) -> str:
         from sqlglot import ErrorLevel, exp, parse_one
         from sqlglot.errors import SqlglotError
     except ModuleNotFoundError as error:
-        msg = "sqlglot is not installed, which translates statements"
-        raise SetupError(msg, hint='Run: pip install "rowmerge-nb[verify]"') from error
+        raise SetupError(
+            "sqlglot is not installed, which translates statements", hint='Run: pip install "rowmerge-nb[verify]"'
+        ) from error
     try:
         tree = parse_one(text, read="trino")
         # Tables are compared, and how many rows changed: what RETURNING gives is not, and is said in other words there.
@@ -77,8 +77,7 @@ def translate(text: str, engine: str) -> str:
         adapted = tree.transform(_adapted, engine)
         return str(adapted.sql(dialect=_DIALECTS[engine], unsupported_level=ErrorLevel.RAISE))
     except SqlglotError as error:
-        msg = f"the statement cannot be translated: {str(error).splitlines()[0]}"
-        raise UntranslatableError(msg) from error
+        raise UntranslatableError(f"the statement cannot be translated: {str(error).splitlines()[0]}") from error
 
 
 def _refuse(tree: Any, engine: str) -> None:
@@ -87,11 +86,9 @@ def _refuse(tree: Any, engine: str) -> None:
 
     # Trino rounds decimals to the larger scale and cuts integers; DuckDB gives a double, PostgreSQL more digits.
     if tree.find(exp.Div):
-        msg = "a division has other digits there"
-        raise UntranslatableError(msg)
+        raise UntranslatableError("a division has other digits there")
     if engine == "postgresql" and tree.find(exp.Greatest, exp.Least):
-        msg = "greatest and least pass over NULL there"
-        raise UntranslatableError(msg)
+        raise UntranslatableError("greatest and least pass over NULL there")
 
 
 def _adapted(node: Any, engine: str) -> Any:

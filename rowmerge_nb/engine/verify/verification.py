@@ -163,8 +163,7 @@ class Verification:
             raise
         except Exception as error:
             if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
-                msg = "The comparison was interrupted"
-                raise StatementInterrupted(msg, step="verify") from error
+                raise StatementInterrupted("The comparison was interrupted", step="verify") from error
             return self._record("not compared", f"{name} could not compare: {error_text(error)}")
 
     def _record(self, state: str, message: str) -> VerificationRecord:
@@ -175,8 +174,7 @@ class Verification:
             statement = translate(self.analysis.text, verifier.dialect)
             names = [binding.name[-1].lower() for binding, _ in self.tables]
             if repeated := [name for name, times in Counter(names).items() if times > 1]:
-                msg = f"two tables of the statement are called '{repeated[0]}'"
-                raise UntranslatableError(msg)
+                raise UntranslatableError(f"two tables of the statement are called '{repeated[0]}'")
             for name, (binding, rows) in zip(names, self.tables, strict=True):
                 verifier.load(name, binding.columns, _lower(rows))
             changed = verifier.change(statement)

@@ -140,8 +140,12 @@ class _Printer:
     def _scan(self, name: str, scan: Scan, outputs: Sequence[Column] | None = None, **more: str | tuple[str, ...]) -> Step:
         """Print a scan with what is computed while it reads."""
         read = tuple(f"{c.symbol} := {n}:{c.type}" for c, n in zip(scan.outputs, scan.names, strict=True))
-        said = (("table", scan.table), *((key, str(value)) for key, value in more.items() if key != "details"))
-        return Step(name, said, _layout(scan.outputs if outputs is None else outputs), (*more.get("details", ()), *read))
+        return Step(
+            name,
+            (("table", scan.table), *((key, str(value)) for key, value in more.items() if key != "details")),
+            _layout(scan.outputs if outputs is None else outputs),
+            (*more.get("details", ()), *read),
+        )
 
     @spread.register
     def _(self, node: ValueRows) -> Spread:
@@ -164,8 +168,9 @@ class _Printer:
         beside = (("replicate", _typed(passed)),) if passed else ()
         empty = isinstance(node.source, ValueRows) and not passed
         kinds = {"INNER": "" if empty else "CrossJoin ", "LEFT": "LeftJoin ", "RIGHT": "RightJoin ", "FULL": "FullJoin "}
-        said = (*beside, ("unnest", _typed(node.items)))
-        return below.under(Step(f"{kinds[node.kind]}Unnest", said, _layout(node.outputs), (), (below.step,)))
+        return below.under(
+            Step(f"{kinds[node.kind]}Unnest", (*beside, ("unnest", _typed(node.items))), _layout(node.outputs), (), (below.step,))
+        )
 
     # -- filters and projections ----------------------------------------------------------------------------------
 
@@ -188,8 +193,9 @@ class _Printer:
                 scan = self._scan("ScanFilterProject", source.source, node.outputs, filterPredicate=predicate, details=made)
                 return Spread(scan, SOURCE)
             below = self.spread(source.source)
-            said = (("filterPredicate", predicate),)
-            return below.under(Step("FilterProject", said, _layout(node.outputs), made, (below.step,)))
+            return below.under(
+                Step("FilterProject", (("filterPredicate", predicate),), _layout(node.outputs), made, (below.step,))
+            )
         below = self.spread(source)
         return below.under(Step("Project", (), _layout(node.outputs), made, (below.step,)))
 

@@ -61,8 +61,7 @@ def plan_dot(report: Report) -> str:
         ValueError: the report has no plan.
     """
     if report.plan is None:
-        msg = f"The report of a {report.kind} has no plan to draw"
-        raise ValueError(msg)
+        raise ValueError(f"The report of a {report.kind} has no plan to draw")
     return _Drawing(report.plan).dot()
 
 
@@ -73,8 +72,7 @@ def pages_dot(report: Report) -> str:
         ValueError: the report has no pages.
     """
     if report.pages is None:
-        msg = f"The report of a {report.kind} has no pages to draw"
-        raise ValueError(msg)
+        raise ValueError(f"The report of a {report.kind} has no pages to draw")
     return channel_map_dot(report.pages)
 
 

@@ -72,8 +72,7 @@ def dot_to_svg(dot: str, *, prefix: str = "rm", title: str = "", description: st
 def _found(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
     match = pattern.search(text)
     if match is None:
-        msg = f"Graphviz drew something unexpected: nothing in it matches {pattern.pattern}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"Graphviz drew something unexpected: nothing in it matches {pattern.pattern}")
     return match.groups()
 
 

@@ -104,9 +104,11 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     """
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
-        msg = f"{trace.kind} has no plan that Trino's rows could be laid beside"
-        hint = "What can be compared is MERGE, UPDATE and DELETE whose plan was made."
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        raise RowMergeError(
+            f"{trace.kind} has no plan that Trino's rows could be laid beside",
+            code="INVALID_ARGUMENTS",
+            hint="What can be compared is MERGE, UPDATE and DELETE whose plan was made.",
+        )
     _check_same(trace, query)
     facts = {record.id: record.facts for record in trace.plan}
     ours: dict[str, tuple[str, int | None]] = {}
@@ -217,8 +219,11 @@ def _check_same(trace: Trace, query: TrinoQuery) -> None:
     ours, theirs = trace.qualified or trace.target or "", query.table
     same_table = _last(ours) == _last(theirs) or not theirs
     if trace.kind != query.kind or (not same_table and _words(trace.statement) != _words(query.statement)):
-        msg = f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it is {trace.kind} of {ours}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the JSON of the query that ran this statement in Trino.")
+        raise RowMergeError(
+            f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it is {trace.kind} of {ours}",
+            code="INVALID_ARGUMENTS",
+            hint="Give the JSON of the query that ran this statement in Trino.",
+        )
 
 
 def _last(name: object) -> str:

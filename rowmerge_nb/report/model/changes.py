@@ -195,8 +195,19 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     # Where nothing was changed the unchanged rows are the table.
     whole = 0 < len(shown) == total and len(same) == untouched and not remark
     left = _left(trace, shown, same) if whole else ()
-    said = f"{_left_said(trace)}{_repeated_keys(trace, columns, left)}" if left else ""
-    return Diff(columns, tuple(shown), total, untouched, summary, remark, merged, same[:limit], sizes.strip(), left, said)
+    return Diff(
+        columns,
+        tuple(shown),
+        total,
+        untouched,
+        summary,
+        remark,
+        merged,
+        same[:limit],
+        sizes.strip(),
+        left,
+        f"{_left_said(trace)}{_repeated_keys(trace, columns, left)}" if left else "",
+    )
 
 
 def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:

@@ -112,8 +112,7 @@ def build_failure(trace: Trace) -> Failure:
     """Make the failure of a trace that has an error."""
     error = trace.error
     if error is None:
-        msg = "The trace has no error"
-        raise ValueError(msg)
+        raise ValueError("The trace has no error")
     return _failure(error, trace.statement, _consequences(error, trace), _duplicates(trace.duplicate_groups, trace), trace.raised)
 
 

@@ -132,8 +132,13 @@ def _planned(trace: Trace) -> Phrase:
     what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
     name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
     dry = trace.state == StatementState.PLANNED
-    said = ". Planned, and not begun: nothing was written." if dry else ". Nothing was read or written."
-    return (*what, *name, Run(said), *_would(trace), *_added(trace, "would be", "would be"))
+    return (
+        *what,
+        *name,
+        Run(". Planned, and not begun: nothing was written." if dry else ". Nothing was read or written."),
+        *_would(trace),
+        *_added(trace, "would be", "would be"),
+    )
 
 
 def _would(trace: Trace) -> Phrase:

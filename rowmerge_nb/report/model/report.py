@@ -161,8 +161,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         wanted = {"outcome", "check", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
         if unknown := sorted(wanted - set(PARTS)):
             known = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
-            msg = f"A report has no part {', '.join(map(repr, unknown))}; {known}"
-            raise ValueError(msg)
+            raise ValueError(f"A report has no part {', '.join(map(repr, unknown))}; {known}")
     elif report.state == StatementState.FAILED:
         # The plan and the channels of a statement that failed are no answer to the question why.
         wanted -= {"clauses", "plan", "pages"}

@@ -306,8 +306,7 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
         found = _named_constant(name, value)
         if found is None:
             first = int(np.argmax(known.indices.to_numpy() == index))
-            said = f"'{value}' is not a valid {name.upper()} literal"
-            raise BadLiteral(int(rows[first]), said)
+            raise BadLiteral(int(rows[first]), f"'{value}' is not a valid {name.upper()} literal")
         constants.append(found)
     column = ConstantColumn.of_constants(constants)
     inside = known.indices.to_numpy()

@@ -82,14 +82,14 @@ def _indexes(source: Type, kind: Type, name: str) -> Sequence[int]:
     for names, side in ((given, "source"), (wanted, "target")):
         twice = next((field for index, field in enumerate(names) if field in names[:index]), None)
         if twice is not None:
-            msg = f"Column {name} of the {side} has field '{twice}' more than once"
-            raise FieldMismatchError(msg)
+            raise FieldMismatchError(f"Column {name} of the {side} has field '{twice}' more than once")
     missing = next((field for field in wanted if field not in given), None)
     further = next((field for field in given if field not in wanted), None)
     if missing is not None or further is not None:
         side = "target" if missing is None else "source"
-        msg = f"Column {name} is {kind} in the target and {source} in the source: the {side} has no field '{missing or further}'"
-        raise FieldMismatchError(msg)
+        raise FieldMismatchError(
+            f"Column {name} is {kind} in the target and {source} in the source: the {side} has no field '{missing or further}'"
+        )
     return [given.index(field) for field in wanted]
 
 

@@ -83,9 +83,11 @@ class RowConditions:
         except (RowMergeError, NoConstantError) as error:
             wanted = ", ".join(f"{name} = {value!r}" for name, value in columns.items())
             said = error.message if isinstance(error, RowMergeError) else error
-            msg = f"Rows cannot be looked for by {wanted}: {said}"
-            hint = "Give other columns, or the number of the source row."
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=hint) from error
+            raise AnalysisError(
+                f"Rows cannot be looked for by {wanted}: {said}",
+                code="NOT_SUPPORTED",
+                hint="Give other columns, or the number of the source row.",
+            ) from error
 
     def _read(self, text: str, fields: tuple[ScopeField, ...]) -> Typed:
         try:

@@ -51,8 +51,7 @@ def aggregate_text(call: Aggregate) -> str:
     """
     writer = _WRITERS.get((call.name, len(call.arguments)))
     if writer is None or call.order_by:
-        msg = f"the aggregate {call.name}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"the aggregate {call.name}")
     return writer(_Call(call), *(argument.type for argument in call.arguments))
 
 
@@ -63,8 +62,7 @@ def check_grouped(kind: Type) -> None:
         UnprintableError: it may not.
     """
     if kind.base not in _ORDERED or is_zoned(kind):
-        msg = f"groups of {kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"groups of {kind}")
 
 
 def check_sorted(kind: Type) -> None:
@@ -74,8 +72,7 @@ def check_sorted(kind: Type) -> None:
         UnprintableError: it may not.
     """
     if (kind.base not in _ORDERED and not is_float(kind)) or is_zoned(kind):
-        msg = f"an order of {kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"an order of {kind}")
 
 
 def check_carried(kind: Type) -> None:
@@ -171,8 +168,7 @@ def _avg(call: _Call, kind: Type) -> str:
 
 def _of_floats(call: _Call, kind: Type, function: str) -> str:
     if not is_float(kind) or call.call.distinct:
-        msg = f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{call.call.name} of {'distinct ' if call.call.distinct else ''}{kind}")
     value = call.text(function, f"CAST({call.columns[0]} AS DOUBLE)")
     return f"CAST({value} AS {duckdb_type(kind)})"
 

@@ -67,7 +67,6 @@ def _written(token: Token, moment: str) -> str:
     if token.field == "fraction" and token.width <= _DECIMALS:
         return f"rpad(substr(strftime({moment}, '%f'), 1, {token.width}), {token.width}, '0')"
     if token.field not in _NUMBERS:
-        msg = f"a date pattern with a part '{token.field}'"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"a date pattern with a part '{token.field}'")
     shown = f"CAST({_NUMBERS[token.field].format(t=moment)} AS VARCHAR)"
     return shown if token.width == 1 else f"lpad({shown}, greatest({token.width}, length({shown}))::INTEGER, '0')"

@@ -49,8 +49,7 @@ def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type,
     scale = result.parameters[1]
     shift = scale - s1 + s2
     if p1 + shift > _MOST_DIGITS or kinds[1].parameters[0] >= _MOST_DIGITS:
-        msg = f"the quotient of {kinds[0]} and {kinds[1]}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"the quotient of {kinds[0]} and {kinds[1]}")
     dividend, divisor = f"(abs({_whole(left)}) * CAST('1{'0' * shift}' AS HUGEINT))", f"abs({_whole(right)})"
     digits = f"CAST((2 * {dividend} + {divisor}) // (2 * {divisor}) AS VARCHAR)"
     if scale:

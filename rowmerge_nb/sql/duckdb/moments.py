@@ -41,8 +41,7 @@ def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Ca
         UnprintableError: it is another moment.
     """
     if kind.base not in _KINDS or is_zoned(kind):
-        msg = f"{kind} {operator} an interval"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{kind} {operator} an interval")
     if interval.value is None:
         return f"CAST(NULL AS {duckdb_type(kind)})"
     if kind.base == _WITH_ZONE:

@@ -24,8 +24,7 @@ def array_text(texts: Sequence[str], kind: Type) -> str:
     'CAST([1, 2] AS INTEGER[])'
     """
     if kind.parameters[0] == UNKNOWN:
-        msg = f"an array of type {kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"an array of type {kind}")
     return f"CAST([{', '.join(texts)}] AS {duckdb_type(kind)})"
 
 

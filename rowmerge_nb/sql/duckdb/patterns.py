@@ -224,14 +224,12 @@ def pattern_text(node: e.Apply, text: str) -> str:
     """
     constants = [_constant(part) for part in node.arguments[1:]]
     if any(constant is None for constant in constants):
-        msg = f"{node.detail.name} with a pattern, a group or a replacement that is no constant"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{node.detail.name} with a pattern, a group or a replacement that is no constant")
     pattern, *others = (str(constant) for constant in constants)
     name = node.detail.name
     written, may_be_empty, groups = _translated(pattern, is_condition=name == "regexp_like")
     if name not in {"regexp_like", "regexp_extract"} and may_be_empty:
-        msg = f"{name} with a pattern that matches an empty text"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{name} with a pattern that matches an empty text")
     found = _FUNCTIONS[name](text, text_literal(written), others, groups)
     # A group that takes no part in a match is NULL, and empty there; it was made sure of that such a group is never empty where it does.
     is_optional = (
@@ -254,16 +252,14 @@ def _like(text: str, pattern: str, _others: Sequence[str], _groups: int) -> str:
 def _extract(text: str, pattern: str, others: Sequence[str], groups: int) -> str:
     group = int(others[0]) if others else 0
     if not 0 <= group <= min(groups, _MOST_GROUP):
-        msg = f"regexp_extract with group {group}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"regexp_extract with group {group}")
     return f"CASE WHEN regexp_matches({text}, {pattern}) THEN regexp_extract({text}, {pattern}, {group}) END"
 
 
 def _replace(text: str, pattern: str, others: Sequence[str], _groups: int) -> str:
     replacement = others[0] if others else ""
     if "$" in replacement or "\\" in replacement:
-        msg = "regexp_replace with groups in its replacement"
-        raise UnprintableError(msg)
+        raise UnprintableError("regexp_replace with groups in its replacement")
     return f"regexp_replace({text}, {pattern}, {text_literal(replacement)}, 'g')"
 
 

@@ -140,8 +140,7 @@ class PagePrinter:
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
-            msg = "an expression as deep as this one"
-            raise UnprintableError(msg)
+            raise UnprintableError("an expression as deep as this one")
         return text
 
 
@@ -165,8 +164,7 @@ class _Printer:
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
             if node.outer:
-                msg = "a correlated subquery"
-                raise UnprintableError(msg)
+                raise UnprintableError("a correlated subquery")
             return quoted(node.symbol)
         if isinstance(node, e.Constant):
             return literal(node.type, node.value)
@@ -178,8 +176,7 @@ class _Printer:
             return f"lambda {quoted(node.parameters[0])}: {self.text(node.body)}"
         writer = _WRITERS.get(node.name) if isinstance(node, e.Apply) else None
         if writer is None or not isinstance(node, e.Apply):
-            msg = _described(node)
-            raise UnprintableError(msg)
+            raise UnprintableError(_described(node))
         return writer(self, node)
 
     def all(self, nodes: Sequence[e.Typed]) -> list[str]:
@@ -208,15 +205,13 @@ class _Printer:
         if is_integer(node.type):
             return self.native(f"({a} {operator} {b})")
         if operator == "*" and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]:
-            msg = f"a product of {left.type} and {right.type}"
-            raise UnprintableError(msg)
+            raise UnprintableError(f"a product of {left.type} and {right.type}")
         return self.native(f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS {duckdb_type(node.type)})")
 
     def chain(self, node: e.Apply) -> str:
         first, *steps = node.arguments
         if len(steps) > _MOST_STEPS:
-            msg = f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}"
-            raise UnprintableError(msg)
+            raise UnprintableError(f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}")
         text = self.text(first)
         for step in steps:
             text = _Printer(self.page, safe=self.safe, so_far=text).text(step)
@@ -228,8 +223,7 @@ class _Printer:
         if node.type.base == "decimal" and operator == "/":
             return once(lambda x, y: decimal_quotient(x, y, kinds, node.type, zero), a, b)
         if node.type.base == "decimal" and exact_precision("%", *kinds) > MAX_PRECISION:
-            msg = f"the remainder of {kinds[0]} and {kinds[1]}"
-            raise UnprintableError(msg)
+            raise UnprintableError(f"the remainder of {kinds[0]} and {kinds[1]}")
         kind = duckdb_type(node.type)
         sign = "//" if operator == "/" else "%"
         divisor = node.arguments[1]
@@ -248,8 +242,7 @@ class _Printer:
         (text,) = self.all(node.arguments)
         kind = node.type
         if kind in _INTERVALS:
-            msg = "an interval that is computed"
-            raise UnprintableError(msg)
+            raise UnprintableError("an interval that is computed")
         argument = node.arguments[0]
         if not is_integer(kind) or (isinstance(argument, e.Constant) and (argument.value or "").isdigit()):
             return f"CAST((- {text}) AS {duckdb_type(kind)})"
@@ -264,8 +257,7 @@ class _Printer:
             left, right = right, left
         if operator in "+-" and isinstance(right, e.Constant) and right.type in _INTERVALS and left.type not in _INTERVALS:
             return shifted(operator, self.text(left), left.type, right, self.failure)
-        msg = f"{left.type} {operator} {right.type}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{left.type} {operator} {right.type}")
 
     # -- truth ----------------------------------------------------------------------------------------------------
 
@@ -321,15 +313,13 @@ class _Printer:
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = node.arguments
         if any(part.type.base not in {"varchar", "unknown"} for part in node.arguments):
-            msg = "LIKE of char"
-            raise UnprintableError(msg)
+            raise UnprintableError("LIKE of char")
         negated = "NOT " if node.detail else ""
         if not escape:
             return f"({self.text(value)} {negated}LIKE {self.text(pattern)})"
         mark = escape[0]
         if not isinstance(mark, e.Constant) or not isinstance(pattern, e.Constant) or pattern.value is None or mark.value is None:
-            msg = "LIKE with a pattern and an escape character that are no constants"
-            raise UnprintableError(msg)
+            raise UnprintableError("LIKE with a pattern and an escape character that are no constants")
         text = self.text(value)
         if len(mark.value.encode("utf-16-le")) != 2:
             said = "'Escape string must be a single character'"
@@ -393,8 +383,7 @@ class _Printer:
         if node.type.base == "array":
             return arrays_joined(self.all(node.arguments))
         if node.type.base not in {"varchar", "char", "varbinary"}:
-            msg = f"a concatenation that gives {node.type}"
-            raise UnprintableError(msg)
+            raise UnprintableError(f"a concatenation that gives {node.type}")
         texts = self.all(node.arguments)
         while len(texts) > _WIDE:
             texts = [f"({' || '.join(texts[start : start + _WIDE])})" for start in range(0, len(texts), _WIDE)]
@@ -410,8 +399,7 @@ class _Printer:
         if index is not None:
             needed = node.arguments[index]
             if not isinstance(needed, e.Constant) or not needed.value:
-                msg = f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
-                raise UnprintableError(msg)
+                raise UnprintableError(f"{node.detail.name} with an argument {index + 1} that is empty or no constant")
         for argument in node.arguments:
             if not isinstance(argument, e.Function):
                 duckdb_type(argument.type)
@@ -457,13 +445,11 @@ class _Printer:
 
     def subquery(self, node: e.Subquery) -> str:
         if node.outer:
-            msg = "a correlated subquery"
-            raise UnprintableError(msg)
+            raise UnprintableError("a correlated subquery")
         if node.kind == "in" and node.value is not None:
             _check_compared(node.value.type, "IN")
             if is_float(node.value.type):
-                msg = "IN a query of floating point numbers"
-                raise UnprintableError(msg)
+                raise UnprintableError("IN a query of floating point numbers")
             query = replace(node, type=node.value.type, value=None)
             return self.sought(node.value, self.page.numbered(query))
         return self.page.numbered(node)
@@ -478,8 +464,7 @@ class _Printer:
         if self.safe or not may_fail(value):
             return f"({text} IN (SELECT v FROM {table}))"
         if any(isinstance(part, e.Subquery) and part.kind == "in" for part in e.walk(value)):
-            msg = "IN for a value that has IN a query and may fail"
-            raise UnprintableError(msg)
+            raise UnprintableError("IN for a value that has IN a query and may fail")
         sought = f"({_Printer(self.page, safe=True, so_far=self.so_far).text(value)} IN (SELECT v FROM {table}))"
         return f"CASE WHEN {text} IS NULL THEN CASE WHEN (SELECT count(*) FROM {table}) = 0 THEN false END ELSE {sought} END"
 
@@ -506,8 +491,7 @@ def _fails(node: e.Apply) -> bool:
 
 def _check_compared(kind: Type, what: str, *, floats: bool = True) -> None:
     if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind) or (is_float(kind) and not floats):
-        msg = f"{what} of {kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"{what} of {kind}")
 
 
 def _without_pairs(pattern: str, mark: str) -> str:

@@ -66,8 +66,7 @@ def duckdb_type(kind: Type) -> str:
         pairs = zip(field_names(kind), kind.parameters, strict=True)
         return f"STRUCT({', '.join(f'{quoted(name)} {duckdb_type(part)}' for name, part in pairs)})"
     if kind.base not in _TYPES or is_zoned(kind):
-        msg = f"a value of type {kind}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"a value of type {kind}")
     return _TYPES[kind.base]
 
 
@@ -93,8 +92,7 @@ def text_literal(value: str) -> str:
     "'it''s'"
     """
     if "\0" in value:
-        msg = "a text with the character U+0000"
-        raise UnprintableError(msg)
+        raise UnprintableError("a text with the character U+0000")
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -115,8 +113,7 @@ def literal(kind: Type, value: str | None) -> str:
     if kind.base in {"tinyint", "smallint", "integer", "bigint"}:
         return f"CAST({value} AS {written})"
     if kind.base in _ISO and not re.fullmatch(_ISO[kind.base], value):
-        msg = f"the {kind} {value}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"the {kind} {value}")
     if kind.base == "varbinary":
         return f"unhex('{value}')"
     if kind.base == "timestamp with time zone":

@@ -104,8 +104,9 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
     number = f"regexp_matches({text}, '^{_NUMBER}$')"
     tried = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
     why = f"CASE WHEN {number} THEN 'Value too large.' ELSE 'Value is not a number.' END"
-    said = f"''' to DECIMAL({precision}, {scale}). '"
-    return _checked(tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, said, f"({why})"))
+    return _checked(
+        tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, f"''' to DECIMAL({precision}, {scale}). '", f"({why})")
+    )
 
 
 def decimal_of_digits(text: str, target: Type) -> str:
@@ -200,8 +201,7 @@ def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> 
     """
     write = _SHOWN.get(source.base)
     if write is None:
-        msg = f"a cast from {source} to {target}"
-        raise UnprintableError(msg)
+        raise UnprintableError(f"a cast from {source} to {target}")
     shown = write(text, source)
     if not target.parameters:
         return shown

@@ -155,8 +155,7 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:
-            msg = f"%{letter} not supported in date format string"
-            raise PatternError(msg)
+            raise PatternError(f"%{letter} not supported in date format string")
         known = _MYSQL.get(letter) or _CLOCK.get(letter)
         tokens += known if letter and known else (Token("literal", text=letter or text),)
     if not tokens:
@@ -179,8 +178,7 @@ def teradata_tokens(pattern: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for match in re.finditer(rf"({'|'.join(_TERADATA)})|([-/,.;: \t\r\n])|(.)", pattern, re.DOTALL):
         if match[3]:
-            msg = f"Failed to tokenize string [{match[3]}] at offset [{match.start()}]"
-            raise PatternError(msg)
+            raise PatternError(f"Failed to tokenize string [{match[3]}] at offset [{match.start()}]")
         tokens += _TERADATA[match[1]] if match[1] else (Token("literal", text=match[2]),)
     if not tokens:
         raise PatternError(_NOTHING)
@@ -197,8 +195,7 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
     [('year', 4), ('literal', 1), ('hour', 2)]
     """
     if not pattern:
-        msg = "Invalid pattern specification: Pattern is null or empty"
-        raise PatternError(msg)
+        raise PatternError("Invalid pattern specification: Pattern is null or empty")
     parts = re.findall(r"'((?:[^']|'')*)(?:'|$)|(([A-Za-z])\3*)|([^A-Za-z']+)", pattern)
     tokens = []
     for index, (quoted, run, letter, other) in enumerate(parts):
@@ -229,8 +226,7 @@ def _joda_token(letter: str, width: int, *, before_number: bool) -> Token:
         return Token("zone" if width >= 3 else "offset", width)
     field = _JODA.get(letter)
     if field is None:
-        msg = f"Illegal pattern component: {letter * width}"
-        raise PatternError(msg)
+        raise PatternError(f"Illegal pattern component: {letter * width}")
     if field == "year" and width == 2:
         return Token("short year", 2, strict=before_number)
     if field in _YEARS:

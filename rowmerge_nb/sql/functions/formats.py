@@ -86,8 +86,9 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
         elif "<" not in flags:
             index, following = following, following + 1
         if index >= len(kinds):
-            msg = f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
-            raise FormatError(msg)
+            raise FormatError(
+                f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
+            )
         wanted[index] = _moment(conversion, kinds[index], flags + _precision) if moment else _wanted(conversion, kinds[index])
     return wanted
 
@@ -131,8 +132,7 @@ def _moment(conversion: str, kind: Type, marks: str) -> Type | None:
     if kind.base == "unknown":
         return VARCHAR
     if not (conversion in _OF_ZONES or any(conversion in known for known in _CONVERSIONS.values())):
-        msg = f"UnknownFormatConversion: Conversion = 't{conversion}'"
-        raise FormatError(msg)
+        raise FormatError(f"UnknownFormatConversion: Conversion = 't{conversion}'")
     if re.search("[^-<]", marks) or is_integer(kind) or kind.base == "timestamp with time zone":
         return None
     if conversion not in _CONVERSIONS.get(kind.base, ()):
@@ -169,8 +169,7 @@ def _wanted(conversion: str, kind: Type) -> Type | None:
         return None
     if base == "c":
         return _mismatch(conversion, kind)
-    msg = f"UnknownFormatConversion: Conversion = '{conversion}'"
-    raise FormatError(msg)
+    raise FormatError(f"UnknownFormatConversion: Conversion = '{conversion}'")
 
 
 def _mismatch(conversion: str, kind: Type) -> Type | None:
@@ -185,5 +184,4 @@ def _mismatch(conversion: str, kind: Type) -> Type | None:
         name = f"java.{_JAVA[kind.base]}"
     else:
         return None
-    msg = f"IllegalFormatConversion: {conversion} != {name}"
-    raise FormatError(msg)
+    raise FormatError(f"IllegalFormatConversion: {conversion} != {name}")

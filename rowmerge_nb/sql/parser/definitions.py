@@ -331,8 +331,7 @@ class DefinitionReader(AccessReader):
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
             return _CONSTANTS[value.kind](value.value)
-        said = f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants"
-        raise ValueError(said)
+        raise ValueError(f"{' '.join(value.span.of(self.text).split())} is neither a constant nor an ARRAY of constants")
 
     def _drop(self) -> st.Statement:
         start = self.index

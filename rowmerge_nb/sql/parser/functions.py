@@ -58,9 +58,11 @@ class FunctionReader(QueryReader):
         self.unnote("'('", "'ARRAY'")
         said = self._characteristics()
         if self.token.word in _ROUTINES:
-            message = f"A function of statements ({self.token.word}) is not supported by this engine"
-            hint = "Write what it gives as one expression: RETURN CASE WHEN ... END."
-            raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span)
+            raise ParseError(
+                f"A function of statements ({self.token.word}) is not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint="Write what it gives as one expression: RETURN CASE WHEN ... END.",
+            ).at(self.token.span)
         self.note(*(f"'{word}'" for word in (*_ROUTINES, *_CHARACTERISTICS)), "<identifier>")
         self.expect("RETURN")
         body = self.value()
@@ -74,8 +76,9 @@ class FunctionReader(QueryReader):
         span = self.token.span
         if self.ahead().word in {",", ")"} or not self.at_identifier(self.ahead()):
             self.type_name()
-            message = "Function parameters must have a name"
-            raise ParseError(message, code="INVALID_ARGUMENTS", hint="Write f(x integer).").at(span)
+            raise ParseError("Function parameters must have a name", code="INVALID_ARGUMENTS", hint="Write f(x integer).").at(
+                span
+            )
         return self.identifier(), self.type_name()
 
     def _characteristics(self) -> set[str]:
@@ -105,11 +108,13 @@ class FunctionReader(QueryReader):
             self.string()
         elif start.word == "SECURITY":
             self.expect("DEFINER", "INVOKER")
-            message = "Security mode not supported for inline functions"
-            raise ParseError(message, code="NOT_SUPPORTED", hint="Leave it out.").at(start.span)
+            raise ParseError("Security mode not supported for inline functions", code="NOT_SUPPORTED", hint="Leave it out.").at(
+                start.span
+            )
         elif start.word != "DETERMINISTIC":
-            message = f"{start.word} of a function is not supported by this engine"
-            raise ParseError(message, code="NOT_SUPPORTED", hint="Leave it out.").at(start.span)
+            raise ParseError(
+                f"{start.word} of a function is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
+            ).at(start.span)
 
 
 _WHAT: Final = {"NOT": "deterministic", "RETURNS": "null-call", "CALLED": "null-call"}

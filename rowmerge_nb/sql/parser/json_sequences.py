@@ -260,8 +260,7 @@ class _PathReader:
                 self.fail("{STRING, NAMED_VARIABLE}")
             return t.StartsWith(left, self._begin())
         if self.word == "like_regex":
-            msg = "like_regex predicate in JSON path is not yet supported"
-            raise PathRefusedError(msg, everywhere=True)
+            raise PathRefusedError("like_regex predicate in JSON path is not yet supported", everywhere=True)
         read = self.source[self.tokens[begin][2] : self.tokens[self.index][2] + len(self.word)]
         return self.wrong(f"no viable alternative at input '{read}'")
 

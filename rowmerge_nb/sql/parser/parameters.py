@@ -32,9 +32,11 @@ def parameter(value: object) -> str:
     try:
         text = constant(value)
     except NoConstantError as error:
-        msg = f"The parameter {shorten(repr(value), _MOST_SHOWN, placeholder='...')} has no type of SQL: {error}"
-        hint = "docs/types.md says which values of Python are which of SQL."
-        raise AnalysisError(msg, code="INVALID_PARAMETER_USAGE", hint=hint) from error
+        raise AnalysisError(
+            f"The parameter {shorten(repr(value), _MOST_SHOWN, placeholder='...')} has no type of SQL: {error}",
+            code="INVALID_PARAMETER_USAGE",
+            hint="docs/types.md says which values of Python are which of SQL.",
+        ) from error
     # Behind another minus it would begin a comment.
     return f"({text})" if text.startswith("-") else text
 
@@ -117,9 +119,11 @@ def with_parameters(text: str, values: Sequence[str]) -> Filled:
     """
     places = [place.span for place in parameter_places(text)]
     if len(places) != len(values):
-        msg = f"Incorrect number of parameters: expected {len(places)} but found {len(values)}"
-        hint = "Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING."
-        raise AnalysisError(msg, code="INVALID_PARAMETER_USAGE", hint=hint).at(Span.within(text, 0, len(text)))
+        raise AnalysisError(
+            f"Incorrect number of parameters: expected {len(places)} but found {len(values)}",
+            code="INVALID_PARAMETER_USAGE",
+            hint="Give a value for every ? of the statement: run(sql, parameters=[...]), or EXECUTE ... USING.",
+        ).at(Span.within(text, 0, len(text)))
     written: list[str] = []
     pieces: list[tuple[int, int, int | None]] = [(0, 0, None)]
     at = length = 0

@@ -323,8 +323,9 @@ class QueryReader(ExpressionReader):
 
     def _check_sets(self, start: int, count: int) -> None:
         if count > _MOST_SETS:
-            msg = f"GROUP BY has {count} grouping sets but can contain at most {_MOST_SETS}"
-            raise ParseError(msg, code="TOO_MANY_GROUPING_SETS").at(self.span_from(start), 1)
+            raise ParseError(
+                f"GROUP BY has {count} grouping sets but can contain at most {_MOST_SETS}", code="TOO_MANY_GROUPING_SETS"
+            ).at(self.span_from(start), 1)
 
     # -- relations ------------------------------------------------------------------------------------------------
 
@@ -393,8 +394,7 @@ class QueryReader(ExpressionReader):
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
-        msg = f"{what} is not supported by this engine"
-        raise ParseError(msg, code="NOT_SUPPORTED").at(self.token.span, len(what))
+        raise ParseError(f"{what} is not supported by this engine", code="NOT_SUPPORTED").at(self.token.span, len(what))
 
     def _aliased(self) -> s.Relation:
         start = self.index

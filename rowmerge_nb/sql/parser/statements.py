@@ -417,8 +417,9 @@ class StatementReader(DefinitionReader):
                 self._transaction_mode(levels, accesses)
         for what, given in (("isolation levels", levels), ("read modes", accesses)):
             if len(given) > 1:
-                msg = f"Multiple transaction {what} specified"
-                raise AnalysisError(msg, code="INVALID_TRANSACTION_MODE", hint="Leave all but one out.").at(start)
+                raise AnalysisError(
+                    f"Multiple transaction {what} specified", code="INVALID_TRANSACTION_MODE", hint="Leave all but one out."
+                ).at(start)
         return st.StartTransaction(*self.whole(), accesses == ["ONLY"], "".join(levels))
 
     def _transaction_mode(self, levels: list[str], accesses: list[str]) -> None:

@@ -62,8 +62,12 @@ def room() -> Iterator[None]:
 
 def too_deep() -> ParseError:
     """Give the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
-    hint = "Split the statement; write IN lists, arrays or subqueries instead of long chains of operators."
-    return ParseError("The statement is nested too deeply to be read", line=1, column=1, hint=hint)
+    return ParseError(
+        "The statement is nested too deeply to be read",
+        line=1,
+        column=1,
+        hint="Split the statement; write IN lists, arrays or subqueries instead of long chains of operators.",
+    )
 
 
 def check_tree(statement: Any) -> None:

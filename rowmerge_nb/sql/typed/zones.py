@@ -124,8 +124,7 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
     info = zone_info(zone)
     found = moment.replace(tzinfo=info).astimezone(dt.UTC)
     if found.astimezone(info).replace(tzinfo=None) != moment:
-        msg = f"The clocks of {zone} skip {moment}"
-        raise ValueError(msg)
+        raise ValueError(f"The clocks of {zone} skip {moment}")
     return found.replace(tzinfo=None)
 
 

@@ -80,16 +80,14 @@ def must_be(what: str, seen: object, expected: object) -> None:
     """Fail unless two values are equal, and show both."""
     __tracebackhide__ = True
     if seen != expected:
-        msg = f"{what}: expected {expected!r}, seen {seen!r}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{what}: expected {expected!r}, seen {seen!r}")
 
 
 def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> None:
     """Fail unless values are the same in the same order, by `identity`, and show both."""
     __tracebackhide__ = True
     if [*map(identity, seen)] != [*map(identity, expected)]:
-        msg = f"{what}: expected {[*expected]!r}, seen {[*seen]!r}"
-        raise AssertionError(msg)
+        raise AssertionError(f"{what}: expected {[*expected]!r}, seen {[*seen]!r}")
 
 
 def differences(

@@ -238,8 +238,9 @@ def _simplicity(item: pytest.Item) -> tuple[int, int]:
 
 
 def _no_breakpoint(*_: Any, **__: Any) -> None:
-    msg = "breakpoint() is called, and the kit has no keyboard: run the check alone by pytest -s, or feed the sink by rowmerge_nb.replay"
-    raise AssertionError(msg)
+    raise AssertionError(
+        "breakpoint() is called, and the kit has no keyboard: run the check alone by pytest -s, or feed the sink by rowmerge_nb.replay"
+    )
 
 
 @contextlib.contextmanager
@@ -291,6 +292,9 @@ def check_contract(contract: type[ContractStore], *, spark: bool = False, only: 
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), _hook_of_breakpoints(_no_breakpoint):
             pytest.main([*options, *(["-k", only] if only and not is_name else []), str(file)], plugins=[collector])
     if not collector.checks:
-        msg = f"No check of {contract.__name__} was run. pytest says: {' '.join(printed.getvalue().split())[-400:]}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave 'only' out, or give a subclass of ConnectorContract.")
+        raise RowMergeError(
+            f"No check of {contract.__name__} was run. pytest says: {' '.join(printed.getvalue().split())[-400:]}",
+            code="INVALID_ARGUMENTS",
+            hint="Leave 'only' out, or give a subclass of ConnectorContract.",
+        )
     return Checked(contract.__name__, collector.checks)

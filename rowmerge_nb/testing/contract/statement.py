@@ -266,8 +266,7 @@ class PageStatement:
         numbers = {identity(row[0]): number for number, row in enumerate(rows_before)}
         old = {key: rows_before[number] for key, number in numbers.items()}
         if absent := [key for key in [*changes.deleted, *(key for key, _ in changes.updated)] if self._key(key) not in old]:
-            msg = f"row {absent[0]!r} is to be changed, and the scan with its row id does not return it"
-            raise AssertionError(msg)
+            raise AssertionError(f"row {absent[0]!r} is to be changed, and the scan with its row id does not return it")
         asked: list[tuple[Any, Operation, int, Row]] = []
         for key in map(self._key, changes.deleted):
             kept = [
@@ -389,8 +388,7 @@ def given(fragments: Any) -> list[bytes]:
     told = fragments.result() if isinstance(fragments, Future) else fragments
     found = list(told) if isinstance(told, Iterable) else None
     if found is None or not all(type(fragment) is bytes for fragment in found):
-        msg = f"finish() gave {told!r}; it gives a list of fragments, which are bytes"
-        raise AssertionError(msg)
+        raise AssertionError(f"finish() gave {told!r}; it gives a list of fragments, which are bytes")
     return found
 
 
@@ -398,11 +396,11 @@ def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
     """Fail unless a page of a scan has the channels that its handles say."""
     __tracebackhide__ = True
     if page.num_columns != len(columns):
-        msg = (
+        raise AssertionError(
             f"a page of the scan has {plural(page.num_columns, 'channel')} where {plural(len(columns), 'column')} were asked for"
         )
-        raise AssertionError(msg)
     for index, (channel, column) in enumerate(zip(page.columns, columns, strict=True)):
         if channel.type != column.type.arrow:
-            msg = f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle says {column.type} ({column.type.arrow})"
-            raise AssertionError(msg)
+            raise AssertionError(
+                f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle says {column.type} ({column.type.arrow})"
+            )

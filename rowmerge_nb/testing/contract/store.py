@@ -85,8 +85,9 @@ class ContractStore:
         Args:
             folder: an empty directory of the check's own.
         """
-        msg = f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
-        raise NotImplementedError(msg)
+        raise NotImplementedError(
+            f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
+        )
 
     def make_table(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> None:
         """Make a table with rows; by default by CREATE TABLE and INSERT, or by MERGE where there is no INSERT."""
@@ -305,8 +306,7 @@ class FilledTable:
         """Fail if statements that have ended have left something behind."""
         __tracebackhide__ = True
         if left := self.left():
-            msg = f"{plural(len(left), 'thing')} left behind by a statement that has ended: {', '.join(left)}"
-            raise AssertionError(msg)
+            raise AssertionError(f"{plural(len(left), 'thing')} left behind by a statement that has ended: {', '.join(left)}")
 
     def merge(self, changes: Changes) -> None:
         """Run a MERGE; roll back what fails."""

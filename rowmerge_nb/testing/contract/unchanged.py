@@ -52,11 +52,10 @@ class HandedPages:
         name = next(changed, page.schema.names[0])
         old, new = (_texts(of.column(page.schema.names.index(name))) for of in (before, page))
         row = next((row for row, (one, other) in enumerate(zip(old, new, strict=True)) if one != other), 0)
-        msg = (
+        raise AssertionError(
             f"{self.culprit} changed page {number + 1} after it was handed over: "
             f"row {row + 1} of '{name}' was {old[row]} and is {new[row]}; copy a page before changing it, and reuse no buffer"
         )
-        raise AssertionError(msg)
 
 
 class WatchedSink(ConnectorMergeSink):

@@ -121,8 +121,9 @@ def numbered_value(kind: Type, number: int) -> Any:
     [7, 8]
     """
     if kind.base not in _NUMBERED:
-        msg = f"Values of type {kind} cannot be numbered; choose another type for this column of the contract's table"
-        raise NotImplementedError(msg)
+        raise NotImplementedError(
+            f"Values of type {kind} cannot be numbered; choose another type for this column of the contract's table"
+        )
     return _NUMBERED[kind.base](kind, number)
 
 

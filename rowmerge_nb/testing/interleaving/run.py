@@ -90,8 +90,11 @@ def interleave(
     if table is not None:
         named = checked(table, "table", lambda value: isinstance(value, str) and value.count(".") == 1, "schema.table")
         if not given.origin.is_own:
-            msg = "A table that is there already is not changed: of a connector that was given only tables of its own are made"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave table out, or give what makes a connector.")
+            raise RowMergeError(
+                "A table that is there already is not changed: of a connector that was given only tables of its own are made",
+                code="INVALID_ARGUMENTS",
+                hint="Leave table out, or give what makes a connector.",
+            )
         given = replace(given, known=SchemaTableName(*named.lower().split(".")))
     asked = (_statement(first, "first", columns), _statement(second, "second", columns))
     # What a function gives is looked at before anything is made.
@@ -128,9 +131,11 @@ class _Given:
                 self._make(connector, definition)
             except Exception as error:
                 told = error.message if isinstance(error, RowMergeError) else error_text(error)
-                msg = f"The table cannot be made: {told}"
-                hint = "Give make_table=..., a function of connector, metadata and rows, or other columns and properties."
-                raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint) from error
+                raise RowMergeError(
+                    f"The table cannot be made: {told}",
+                    code="NOT_SUPPORTED",
+                    hint="Give make_table=..., a function of connector, metadata and rows, or other columns and properties.",
+                ) from error
             try:
                 yield connector, definition.name
             finally:
@@ -364,9 +369,11 @@ def _statement(given: Any, name: str, columns: Mapping[str, str]) -> Asked:
         for _, new in given.updated:
             for column in new:
                 if column not in columns:
-                    msg = f"{name} updates the column {column!r}, which the table has not"
-                    hint = did_you_mean(str(column), columns) or f"There are: {', '.join(columns)}."
-                    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+                    raise RowMergeError(
+                        f"{name} updates the column {column!r}, which the table has not",
+                        code="INVALID_ARGUMENTS",
+                        hint=did_you_mean(str(column), columns) or f"There are: {', '.join(columns)}.",
+                    )
         return fixed(given)
     asked: Callable[[Sequence[Row]], Any] = checked(
         given, name, callable, "Changes, or a function that gives them for the rows that were read"
@@ -375,8 +382,11 @@ def _statement(given: Any, name: str, columns: Mapping[str, str]) -> Asked:
     def changes(rows: Sequence[Row]) -> Changes:
         told = asked(rows)
         if not isinstance(told, Changes):
-            msg = f"{name} gave {type(told).__name__} for the rows of the table; it gives Changes"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Import Changes from rowmerge_nb.testing.contract.")
+            raise RowMergeError(
+                f"{name} gave {type(told).__name__} for the rows of the table; it gives Changes",
+                code="INVALID_ARGUMENTS",
+                hint="Import Changes from rowmerge_nb.testing.contract.",
+            )
         return told
 
     return changes

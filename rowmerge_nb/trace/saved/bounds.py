@@ -122,8 +122,11 @@ def checked_bound(most_bytes: Any) -> int | None:
     """
     if most_bytes is None or (type(most_bytes) is int and most_bytes > 0):
         return most_bytes
-    msg = f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None"
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave most_bytes out, or pass a number such as 2_000_000_000.")
+    raise RowMergeError(
+        f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None",
+        code="INVALID_ARGUMENTS",
+        hint="Leave most_bytes out, or pass a number such as 2_000_000_000.",
+    )
 
 
 # -- Arrow ----------------------------------------------------------------------------------------------------------------------
@@ -166,8 +169,7 @@ def _unpacked(message: pa.Message) -> int:
         body = memoryview(message.body) if buffers else memoryview(b"")
         sizes = [struct.unpack_from("<q", body, offset)[0] for offset, length in buffers if length >= 8]
     except (struct.error, IndexError, ValueError, TypeError) as error:
-        msg = f"the header of a message is damaged: {error}"
-        raise pa.ArrowInvalid(msg) from error
+        raise pa.ArrowInvalid(f"the header of a message is damaged: {error}") from error
     return sum(size for size in sizes if size > 0)
 
 
@@ -192,8 +194,7 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
     vector = _target(header, buffers_at)
     count = struct.unpack_from("<I", header, vector)[0]
     if vector + 4 + 16 * count > len(header):
-        msg = f"{count} buffers are named in {len(header)} bytes"
-        raise ValueError(msg)
+        raise ValueError(f"{count} buffers are named in {len(header)} bytes")
     return list(struct.iter_unpack("<qq", header[vector + 4 : vector + 4 + 16 * count]))
 
 

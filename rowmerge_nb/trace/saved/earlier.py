@@ -282,8 +282,14 @@ def _node(fields: dict[str, Any]) -> dict[str, Any]:
     pairs = [pair for pair in _items(fields.get("attributes")) if isinstance(pair, list) and len(pair) == 2]
     attributes = {_text(name): _text(value) for name, value in pairs}
     facts = _FACTS.get(_text(fields.get("kind")))
-    said = None if facts is None else facts(_text(fields.get("arguments")), attributes)
-    return _record("NodeRecord", {**kept, "facts": said, "trino": attributes.get("trino", "")})
+    return _record(
+        "NodeRecord",
+        {
+            **kept,
+            "facts": (None if facts is None else facts(_text(fields.get("arguments")), attributes)),
+            "trino": attributes.get("trino", ""),
+        },
+    )
 
 
 def _scan(arguments: str, attributes: Mapping[str, str]) -> dict[str, Any]:

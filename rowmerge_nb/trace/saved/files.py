@@ -67,9 +67,10 @@ class FileFormat:
             wrong = "it is nested too deeply"
         except Exception as error:  # noqa: BLE001 - a hostile file has a reader raise anything
             wrong = f"it is cut short or damaged, or is something else than {self.what} ({error_text(error)[:200]})"
-        msg = f"'{path}' cannot be opened as {self.what}: {wrong}"
         raise RowMergeError(
-            msg, code="INVALID_ARGUMENTS", hint=f"Write one with {self.writer}; this version reads '{self.name}'.{more}"
+            f"'{path}' cannot be opened as {self.what}: {wrong}",
+            code="INVALID_ARGUMENTS",
+            hint=f"Write one with {self.writer}; this version reads '{self.name}'.{more}",
         )
 
     def inside(self, content: Any) -> Any:
@@ -129,15 +130,19 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
     except OSError as error:
         denied = isinstance(error, PermissionError)
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
-        msg = f"{what} cannot be saved as '{path}': {error.strerror or error}"
-        raise RowMergeError(msg, code=code, hint="Name a file in a directory that you may write to and that has room.") from error
+        raise RowMergeError(
+            f"{what} cannot be saved as '{path}': {error.strerror or error}",
+            code=code,
+            hint="Name a file in a directory that you may write to and that has room.",
+        ) from error
 
 
 def _checked_path(path: str | Path) -> Path:
     """Give a path that a file can have; INVALID_ARGUMENTS for anything else."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        msg = f"{path!r} is not the path of a file"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'.")
+        raise RowMergeError(
+            f"{path!r} is not the path of a file", code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'."
+        )
     return Path(path)
 
 

@@ -38,8 +38,11 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     """
     given: object = trace
     if not isinstance(given, Trace):
-        msg = f"A {type(given).__name__} is not a trace, and cannot be saved as one"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give result.trace.")
+        raise RowMergeError(
+            f"A {type(given).__name__} is not a trace, and cannot be saved as one",
+            code="INVALID_ARGUMENTS",
+            hint="Give result.trace.",
+        )
     # In ASCII: a text may hold half a character that UTF-8 has no form for.
     write_private(path, json.dumps({FORMAT: encoded(trace)}).encode("ascii"), "The trace")
 

@@ -116,9 +116,10 @@ class EmbeddedMetastore(Metastore):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
             elif version != _FORMAT:
-                msg = f"The metastore '{file}' has format {version}, and this version knows format {_FORMAT}"
                 raise ConnectorError(
-                    msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
+                    f"The metastore '{file}' has format {version}, and this version knows format {_FORMAT}",
+                    code="HIVE_METASTORE_ERROR",
+                    hint="Use the version of rowmerge_nb that wrote it, or another directory.",
                 )
             connection.execute(_COMMENTS)
             _add_compactions(connection)
@@ -132,12 +133,12 @@ class EmbeddedMetastore(Metastore):
         warehouse = self._warehouse
         found = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if found is not None:
-            msg = f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'"
-            hint = (
-                "Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
-                " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...)."
+            raise ConnectorError(
+                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'",
+                code="HIVE_METASTORE_ERROR",
+                hint="Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
+                " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...).",
             )
-            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
 
     @property
     def _warehouse(self) -> Path:
@@ -294,9 +295,12 @@ class EmbeddedMetastore(Metastore):
                 query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
                 found = connection.execute(query, (transaction,)).fetchone()
         except ConnectorError as silent:
-            msg = f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}"
-            hint = "Once the file can be read, look at the table before you run the statement again."
-            raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from silent
+            raise ConnectorError(
+                f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}",
+                code=error.code,
+                hint="Once the file can be read, look at the table before you run the statement again.",
+                changed=None,
+            ) from silent
         return found is None
 
     def abort(self, transaction: int) -> bool:
@@ -340,8 +344,9 @@ class EmbeddedMetastore(Metastore):
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> ConnectorError:
-        msg = f"The metastore '{self.file}' holds what it cannot hold: {error}"
-        return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=_RESCUE)
+        return ConnectorError(
+            f"The metastore '{self.file}' holds what it cannot hold: {error}", code="HIVE_METASTORE_ERROR", hint=_RESCUE
+        )
 
     def _told(self, error: sqlite3.Error) -> ConnectorError:
         """Give an error of ours for one of SQLite."""
@@ -372,8 +377,7 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
         return location
     name = Path(location).name
     if name in {"", ".."}:
-        msg = f"{location!r} is no folder of a table"
-        raise ValueError(msg)
+        raise ValueError(f"{location!r} is no folder of a table")
     return str(_schema_folder(warehouse, schema) / name)
 
 
@@ -422,16 +426,14 @@ def _require_sound(table: HiveTable) -> HiveTable:
     }
     for what, is_wrong in unsound.items():
         if is_wrong:
-            msg = f"table '{table.name}' cannot have {what}"
-            raise ValueError(msg)
+            raise ValueError(f"table '{table.name}' cannot have {what}")
     return table
 
 
 def _require_numbers(values: Sequence[Any]) -> None:
     for value in values:
         if type(value) is not int:
-            msg = f"{value!r} is no number of a transaction or write id"
-            raise ValueError(msg)
+            raise ValueError(f"{value!r} is no number of a transaction or write id")
 
 
 def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
@@ -444,8 +446,7 @@ def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
             or not all(equals for _, equals, _ in steps)
             or "\0" in str(name)
         ):
-            msg = f"{name!r} is no partition of table '{table.name}'"
-            raise ValueError(msg)
+            raise ValueError(f"{name!r} is no partition of table '{table.name}'")
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
@@ -540,14 +541,14 @@ def _running_compaction(connection: sqlite3.Connection, table_id: str) -> OpenTr
 def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
     found = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
     if found is None or found[0] != "open":
-        msg = f"Transaction txnid:{transaction} already aborted"
-        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+        raise ConnectorError(f"Transaction txnid:{transaction} already aborted", code="TRANSACTION_CONFLICT", hint=_AGAIN)
 
 
 def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
     if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
-        msg = "The table was dropped or replaced while the statement ran"
-        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+        raise ConnectorError(
+            "The table was dropped or replaced while the statement ran", code="TRANSACTION_CONFLICT", hint=_AGAIN
+        )
 
 
 def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) -> None:
@@ -555,8 +556,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) 
         connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
         return
     if connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone() is not None:
-        msg = f"Schema not empty: {schema}"
-        raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.")
+        raise ConnectorError(f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.")
     connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
 
 
@@ -568,8 +568,9 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
     try:
         connection.execute("INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version))
     except sqlite3.IntegrityError:
-        msg = f"Table '{name}' already exists"
-        raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from None
+        raise ConnectorError(
+            f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before."
+        ) from None
     _require_own_folder(connection, warehouse, table)
     placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
     rows = [
@@ -588,9 +589,11 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
     """
     other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
-        msg = f"Directory '{table.location}' of table '{table.name}' has files in common with table '{other}'"
-        hint = f"Every table has a folder of its own. Name another one, or take '{other}' out by unregister_table before."
-        raise ConnectorError(msg, code="HIVE_PATH_ALREADY_EXISTS", hint=hint)
+        raise ConnectorError(
+            f"Directory '{table.location}' of table '{table.name}' has files in common with table '{other}'",
+            code="HIVE_PATH_ALREADY_EXISTS",
+            hint=f"Every table has a folder of its own. Name another one, or take '{other}' out by unregister_table before.",
+        )
 
 
 def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
@@ -654,6 +657,9 @@ def _update_places(connection: sqlite3.Connection, table_id: str, places: set[st
         ).fetchone()
         if last is not None and last[0] > read:
             where = f"partition '{partition}'" if partition else "the table"
-            msg = f"Another statement has changed rows of {where} since this one began to read it"
-            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+            raise ConnectorError(
+                f"Another statement has changed rows of {where} since this one began to read it",
+                code="TRANSACTION_CONFLICT",
+                hint=_AGAIN,
+            )
         connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, partition, sequence))

@@ -198,9 +198,11 @@ def is_abandoned(transaction: OpenTransaction) -> bool:
 
 def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
     """Return the error of a compaction that another one of the same table keeps waiting."""
-    msg = f"Table '{table.name}' is being compacted by {holder}"
-    hint = "Wait until it has ended. If its process has died elsewhere, abort_transaction ends it."
-    return ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)
+    return ConnectorError(
+        f"Table '{table.name}' is being compacted by {holder}",
+        code="TRANSACTION_CONFLICT",
+        hint="Wait until it has ended. If its process has died elsewhere, abort_transaction ends it.",
+    )
 
 
 class Metastore(ABC):

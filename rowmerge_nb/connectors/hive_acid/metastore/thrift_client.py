@@ -67,18 +67,21 @@ class MetastoreClients:
         except LOST as error:
             raise self._unreachable(error) from error
         except TException as error:
-            msg = f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}"
-            hint = "Its log says more." + (
-                " It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""
-            )
-            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint) from error
+            raise ConnectorError(
+                f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}",
+                code="HIVE_METASTORE_ERROR",
+                hint="Its log says more."
+                + (" It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""),
+            ) from error
         except RowMergeError:
             raise
         except Exception as error:
             # Answers of another service, or of a damaged one, make any error of the decoder, and of who takes them for a metastore's.
-            msg = f"The Hive Metastore {self.uri} was asked to {doing}, and its answer makes no sense: {error!r}"
-            hint = "Check that the address is that of its Thrift service, and that the values of the statement are within its bounds."
-            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint) from error
+            raise ConnectorError(
+                f"The Hive Metastore {self.uri} was asked to {doing}, and its answer makes no sense: {error!r}",
+                code="HIVE_METASTORE_ERROR",
+                hint="Check that the address is that of its Thrift service, and that the values of the statement are within its bounds.",
+            ) from error
         finally:
             transport.close()
 
@@ -97,17 +100,21 @@ class MetastoreClients:
         raise self._unreachable(failures[-1]) from failures[-1]
 
     def _unreachable(self, error: Exception) -> ConnectorError:
-        msg = f"The Hive Metastore {self.uri} does not answer: {_words(error)}"
         return ConnectorError(
-            msg, code="HIVE_METASTORE_ERROR", hint="See that it runs, and that host and port are those of its thrift service."
+            f"The Hive Metastore {self.uri} does not answer: {_words(error)}",
+            code="HIVE_METASTORE_ERROR",
+            hint="See that it runs, and that host and port are those of its thrift service.",
         )
 
 
 def _address(uri: str) -> tuple[str, int]:
     host, _, port = uri.removeprefix("thrift://").rstrip("/").partition(":")
     if not uri.startswith("thrift://") or not host or not (port or _DEFAULT_PORT).isdigit():
-        msg = f"A metastore is named thrift://host:port, not {uri!r}"
-        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Write HiveAcidConnector(metastore='thrift://localhost:9083').")
+        raise ConnectorError(
+            f"A metastore is named thrift://host:port, not {uri!r}",
+            code="INVALID_ARGUMENTS",
+            hint="Write HiveAcidConnector(metastore='thrift://localhost:9083').",
+        )
     return host, int(port or _DEFAULT_PORT)
 
 

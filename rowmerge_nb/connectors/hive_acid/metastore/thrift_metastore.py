@@ -267,9 +267,12 @@ class ThriftMetastore(Metastore):
             with self._clients.connected("say what it has done") as client:
                 return has_landed(client)
         except ConnectorError as silent:
-            msg = f"The outcome is unknown: it is not known whether {what}. {error.message}"
-            hint = "Once the metastore runs, look at the table before you run the statement again."
-            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint, changed=None) from silent
+            raise ConnectorError(
+                f"The outcome is unknown: it is not known whether {what}. {error.message}",
+                code="HIVE_METASTORE_ERROR",
+                hint="Once the metastore runs, look at the table before you run the statement again.",
+                changed=None,
+            ) from silent
 
     def _drop_again(self, tables: Sequence[HiveTable]) -> None:
         """Drop the tables that were made for a transaction which was refused."""
@@ -312,8 +315,11 @@ class ThriftMetastore(Metastore):
             isDynamicPartitionWrite=bool(table.partitioned_by) and operation != _SELECT,
         )
         if not self._has_lock(transaction, component, _PATIENCE_SECONDS):
-            msg = f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds"
-            raise ConnectorError(msg, code="HIVE_TABLE_LOCK_NOT_ACQUIRED", hint="SHOW LOCKS in Hive says which one. " + AGAIN)
+            raise ConnectorError(
+                f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds",
+                code="HIVE_TABLE_LOCK_NOT_ACQUIRED",
+                hint="SHOW LOCKS in Hive says which one. " + AGAIN,
+            )
 
     def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
         """Ask for a lock, and wait for it; return whether it came in time. It ends with the transaction."""
@@ -423,8 +429,7 @@ def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
 def _require_table(client: Any, table: HiveTable) -> None:
     found = _table(client, table.name)
     if found is None or found.id != table.id:
-        msg = f"Table '{table.name}' was dropped or replaced while the statement ran"
-        raise conflict(msg)
+        raise conflict(f"Table '{table.name}' was dropped or replaced while the statement ran")
 
 
 def _partitions(client: Any, table: HiveTable) -> list[str]:
@@ -439,8 +444,10 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
         name = partition_name(table.partitioned_by, texts)
         folder = folder_of(found.sd.location, f"Partition '{name}' of table '{table.name}'")
         if folder.as_posix() != f"{table.location}/{name}":
-            msg = f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are read in their table's folder only"
-            raise ConnectorError(msg, hint=f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET LOCATION.")
+            raise ConnectorError(
+                f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are read in their table's folder only",
+                hint=f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET LOCATION.",
+            )
         names.append(name)
     return sorted(names)
 
@@ -489,8 +496,7 @@ def _change_schema(client: Any, schema: str, folder: Path | None, *, exists: boo
     except ttypes.NoSuchObjectException:
         return
     except ttypes.InvalidOperationException as error:
-        msg = f"Schema not empty: {schema}"
-        raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.") from error
+        raise ConnectorError(f"Schema not empty: {schema}", code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.") from error
 
 
 def _create(client: Any, table: HiveTable, owner: str) -> None:
@@ -501,8 +507,9 @@ def _create(client: Any, table: HiveTable, owner: str) -> None:
         else:
             client.create_table(thrift_table(table, owner))
     except ttypes.AlreadyExistsException as error:
-        msg = f"Table '{name}' already exists"
-        raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from error
+        raise ConnectorError(
+            f"Table '{name}' already exists", code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before."
+        ) from error
     except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException) as error:
         if name.schema in client.get_all_databases():
             raise

@@ -43,8 +43,10 @@ def folder_of(location: str | None, what: str) -> Path:
     path = text.removeprefix("file:")
     names_host = path.startswith("//") and not path.startswith("///") and path != text
     if not path.startswith("/") or names_host or "\0" in path:
-        msg = f"{what} lies at '{location}', and only folders of mounted file systems are read"
-        raise ConnectorError(msg, hint="Mount the store, and make the table at the mounted folder.")
+        raise ConnectorError(
+            f"{what} lies at '{location}', and only folders of mounted file systems are read",
+            hint="Mount the store, and make the table at the mounted folder.",
+        )
     return Path("/" + path.lstrip("/"))
 
 
@@ -63,23 +65,32 @@ def hive_table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) 
     try:
         return _table_of(name, found, not_null)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        msg = f"The Hive Metastore describes table '{name}' by what cannot be: {error}"
-        raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint="Repair the table in Hive, or drop it there.") from error
+        raise ConnectorError(
+            f"The Hive Metastore describes table '{name}' by what cannot be: {error}",
+            code="HIVE_METASTORE_ERROR",
+            hint="Repair the table in Hive, or drop it there.",
+        ) from error
 
 
 def _table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> HiveTable:
     parameters = {key.lower(): value for key, value in (found.parameters or {}).items()}
     storage = found.sd
     if found.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
-        msg = f"'{name}' is of kind {found.tableType} in the metastore, and only tables are read"
-        raise ConnectorError(msg, hint="Make a table of it in Hive or Trino: CREATE TABLE ... AS SELECT.")
+        raise ConnectorError(
+            f"'{name}' is of kind {found.tableType} in the metastore, and only tables are read",
+            hint="Make a table of it in Hive or Trino: CREATE TABLE ... AS SELECT.",
+        )
     if not str(storage.inputFormat).startswith(_ORC):
-        msg = f"Table '{name}' is stored as {storage.inputFormat}, and only ORC tables are read"
-        raise ConnectorError(msg, hint="Copy it in Hive or Trino into a table WITH (format = 'ORC', transactional = true).")
+        raise ConnectorError(
+            f"Table '{name}' is stored as {storage.inputFormat}, and only ORC tables are read",
+            hint="Copy it in Hive or Trino into a table WITH (format = 'ORC', transactional = true).",
+        )
     transactional = parameters.get("transactional", "false").lower() == "true"
     if transactional and parameters.get("transactional_properties", "default") != "default":
-        msg = f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and only 'default' is read"
-        raise ConnectorError(msg, hint="Copy it in Hive or Trino into a full ACID table.")
+        raise ConnectorError(
+            f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and only 'default' is read",
+            hint="Copy it in Hive or Trino into a full ACID table.",
+        )
     folder = folder_of(storage.location, f"Table '{name}'")
     data = [(field.name, type_of_hive(field.type), field.comment) for field in storage.cols]
     keys = [(field.name, type_of_hive(field.type), field.comment) for field in found.partitionKeys or ()]
@@ -104,13 +115,11 @@ def _table_of(name: SchemaTableName, found: Any, not_null: Collection[str]) -> H
 def _require_layout(names: Sequence[str], buckets: Any, version: int) -> None:
     """Raise a ValueError if a table has no columns, or buckets that no table has."""
     if not names:
-        msg = "it has no columns"
-        raise ValueError(msg)
+        raise ValueError("it has no columns")
     if buckets is not None and (
         buckets.numBuckets > BUCKET_LIMIT or version not in {1, 2} or not {*buckets.bucketCols} <= {*names}
     ):
-        msg = f"{buckets.numBuckets} buckets by {buckets.bucketCols}, bucketing_version {version}"
-        raise ValueError(msg)
+        raise ValueError(f"{buckets.numBuckets} buckets by {buckets.bucketCols}, bucketing_version {version}")
 
 
 def thrift_table(table: HiveTable, owner: str) -> Any:

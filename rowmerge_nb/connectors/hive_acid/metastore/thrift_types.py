@@ -65,8 +65,10 @@ def type_of_hive(text: str) -> Type:
     except (IndexError, ValueError):
         words = [text]
     if words:
-        msg = f"Hive's type '{text}' has no counterpart here"
-        raise ConnectorError(msg, hint="Read the table through a view without the column, or another table.")
+        raise ConnectorError(
+            f"Hive's type '{text}' has no counterpart here",
+            hint="Read the table through a view without the column, or another table.",
+        )
     return kind
 
 

@@ -44,9 +44,11 @@ class ExactWriter:
         try:
             import pyorc
         except ImportError:
-            msg = "A timestamp before 1970 with a fraction of a second needs the package pyorc to be written, which is not installed"
             raise ExecutionError(
-                msg, code="NOT_SUPPORTED", step="append_page", hint="Run: pip install 'rowmerge-nb[hive]'"
+                "A timestamp before 1970 with a fraction of a second needs the package pyorc to be written, which is not installed",
+                code="NOT_SUPPORTED",
+                step="append_page",
+                hint="Run: pip install 'rowmerge-nb[hive]'",
             ) from None
         names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
         numbers = dict(zip(names, (INTEGER, BIGINT, INTEGER, BIGINT, BIGINT), strict=True))

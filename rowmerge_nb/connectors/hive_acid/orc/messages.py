@@ -122,8 +122,9 @@ def decompressed(data: bytes, codec: int) -> bytes:
         chunks.append(chunk if header & 1 else _unpacked(chunk, codec))
         size += len(chunks[-1])
         if len(chunks[-1]) > _LARGEST or size > _MOST:
-            msg = f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it to more than {_LARGEST}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it to more than {_LARGEST}"
+            )
         at += 3 + (header >> 1)
     return b"".join(chunks)
 
@@ -133,20 +134,17 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
         unpacking = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
         plain = unpacking.decompress(chunk, _LARGEST + 1)
         if not unpacking.eof:
-            msg = f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}"
-            raise ValueError(msg)
+            raise ValueError(f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}")
         return plain
     if codec == _SNAPPY:
         size, _ = _read_varint(chunk, 0)
         if size > _LARGEST:
-            msg = f"a chunk of {len(chunk)} bytes says that it holds {size}"
-            raise ValueError(msg)
+            raise ValueError(f"a chunk of {len(chunk)} bytes says that it holds {size}")
         return bytes(pa.decompress(chunk, size, codec="snappy"))
     if codec == _ZSTD:
         with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
             return bytes(stream.read(_LARGEST + 1))
-    msg = f"ORC's codec {codec} is not known here"
-    raise ValueError(msg)
+    raise ValueError(f"ORC's codec {codec} is not known here")
 
 
 def compressed(plain: bytes, codec: int) -> bytes:

@@ -55,17 +55,19 @@ def reading(path: Path) -> Iterator[Any]:
     try:
         yield orc.ORCFile(str(path))
     except FileNotFoundError as error:
-        msg = f"File '{path}' of a Hive table is gone"
         raise ConnectorError(
-            msg, code="HIVE_FILE_NOT_FOUND", hint="Run the statement again; if it stays so, bring the file back."
+            f"File '{path}' of a Hive table is gone",
+            code="HIVE_FILE_NOT_FOUND",
+            hint="Run the statement again; if it stays so, bring the file back.",
         ) from error
     except RowMergeError:
         raise
     except Exception as error:
         # Nobody lists what Arrow raises, and what its answers make of us, where the bytes of a file are not what they were.
-        msg = f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}"
         raise ConnectorError(
-            msg, code="HIVE_BAD_DATA", hint="Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to 2262."
+            f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}",
+            code="HIVE_BAD_DATA",
+            hint="Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to 2262.",
         ) from error
 
 
@@ -201,8 +203,11 @@ def _stripes(path: Path, columns: Sequence[str], skipped: Collection[int] = ()) 
 
 def _check_acid(path: Path, schema: pa.Schema) -> None:
     if tuple(name.lower() for name in schema.names) != _ACID_COLUMNS:
-        msg = f"'{path}' does not have the columns of a transactional table's file; it has {', '.join(schema.names)}"
-        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Replace it by the file that the transaction wrote.")
+        raise ConnectorError(
+            f"'{path}' does not have the columns of a transactional table's file; it has {', '.join(schema.names)}",
+            code="HIVE_BAD_DATA",
+            hint="Replace it by the file that the transaction wrote.",
+        )
 
 
 @dataclass(frozen=True)
@@ -298,9 +303,10 @@ def _arrays(
         try:
             arrays.append(from_file(require_texts(present[fields[index].name]), column.type))
         except (pa.ArrowException, ValueError) as error:
-            msg = f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[index].type}"
             raise ConnectorError(
-                msg, code="HIVE_BAD_DATA", hint="Declare the column with the type that the files have."
+                f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[index].type}",
+                code="HIVE_BAD_DATA",
+                hint="Declare the column with the type that the files have.",
             ) from error
     return arrays
 

@@ -104,14 +104,24 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
     if state in _CONFLICTS:
         return ExecutionError(failed, code="TRANSACTION_CONFLICT", step="finish_merge", hint=_RETRY)
     if state == "55P03":
-        msg = f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds"
-        return ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint=f"End that transaction. {_RETRY}")
+        return ExecutionError(
+            f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds",
+            code="TRANSACTION_CONFLICT",
+            step="finish_merge",
+            hint=f"End that transaction. {_RETRY}",
+        )
     if state == _CONNECTIONS:
-        hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
-        return ConnectorError(failed, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        return ConnectorError(
+            failed,
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            hint="Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time.",
+        )
     if state.startswith(("08", "57P", "25P")) or (state not in _EXACT and re.search(_CLOSED, words)):
-        msg = f"{doing} in {where} failed, the connection was lost: {words}"
-        return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {_RETRY}")
+        return ConnectorError(
+            f"{doing} in {where} failed, the connection was lost: {words}",
+            code="JDBC_ERROR",
+            hint=f"See that the server runs. {_RETRY}",
+        )
     code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", _USUAL)
     return ConnectorError(failed, code=code, hint=hint)
 

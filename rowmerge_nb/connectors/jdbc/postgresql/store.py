@@ -75,8 +75,10 @@ class PostgresStore(Store):
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
-            msg = "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not installed"
-            raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[postgresql]'") from None
+            raise SetupError(
+                "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not installed",
+                hint="Run: pip install 'rowmerge-nb[postgresql]'",
+            ) from None
         try:
             connection = self._connected(dbapi.connect)
         except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
@@ -105,18 +107,29 @@ class PostgresStore(Store):
         if re.search(
             r"connection info string|invalid URI|connection option|could not parse|percent-encoded|IPv6|unexpected char", words
         ):
-            msg = "The connection string for PostgreSQL cannot be read"
-            hint = "It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'."
-            return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
+            return ConnectorError(
+                "The connection string for PostgreSQL cannot be read",
+                code="JDBC_ERROR",
+                hint="It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'.",
+            )
         words = redacted(words, self.dsn)
         if "too many" in words or "remaining connection slots" in words:
-            hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
-            return ConnectorError(f"{where} takes no more connections: {words}", code="JDBC_ERROR", hint=hint)
+            return ConnectorError(
+                f"{where} takes no more connections: {words}",
+                code="JDBC_ERROR",
+                hint="Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time.",
+            )
         if "authentication failed" in words or "no password supplied" in words or "role" in words:
-            hint = "Correct user and password in the connection string."
-            return ConnectorError(f"{where} refuses the connection: {words}", code="PERMISSION_DENIED", hint=hint)
-        hint = "See that the server runs and that host, port and database are right: pg_isready tells."
-        return ConnectorError(f"{where} cannot be reached: {words}", code="JDBC_ERROR", hint=hint)
+            return ConnectorError(
+                f"{where} refuses the connection: {words}",
+                code="PERMISSION_DENIED",
+                hint="Correct user and password in the connection string.",
+            )
+        return ConnectorError(
+            f"{where} cannot be reached: {words}",
+            code="JDBC_ERROR",
+            hint="See that the server runs and that host, port and database are right: pg_isready tells.",
+        )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
         """Tell an error of the server by its state."""

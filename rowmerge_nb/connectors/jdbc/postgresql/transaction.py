@@ -117,15 +117,21 @@ class PostgresTransaction(JdbcTransaction):
             return None
         if len(found) > 1:
             several = ", ".join(f'"{row["schema"]}"."{row["name"]}"' for row in found)
-            msg = f"PostgreSQL has several tables '{name}' that differ in case only: {several}"
-            raise ConnectorError(msg, code="AMBIGUOUS_NAME", hint="Rename all but one, or make a view of another name.")
+            raise ConnectorError(
+                f"PostgreSQL has several tables '{name}' that differ in case only: {several}",
+                code="AMBIGUOUS_NAME",
+                hint="Rename all but one, or make a view of another name.",
+            )
         table = found[0]
         columns = [self._column(str(name), row) for row in self._catalog_columns(table["oid"])]
         lower = [column.name.lower() for column in columns]
         repeated = next((column.name for column in columns if lower.count(column.name.lower()) > 1), None)
         if repeated is not None:
-            msg = f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in case only"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Make a view that names them otherwise.")
+            raise ConnectorError(
+                f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in case only",
+                code="NOT_SUPPORTED",
+                hint="Make a view that names them otherwise.",
+            )
         keys = self.reader().query(
             "SELECT a.attname::text AS name FROM pg_index i CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place) "
             f"JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = {table['oid']} "
@@ -242,8 +248,9 @@ class PostgresTransaction(JdbcTransaction):
         """Give PostgreSQL's name of a type."""
         found = types.declared_type(kind)
         if found is None:
-            why = "which PostgreSQL has no counterpart of here"
-            raise unsupported(self._store, str(table), column, str(kind), why, "Use another type.")
+            raise unsupported(
+                self._store, str(table), column, str(kind), "which PostgreSQL has no counterpart of here", "Use another type."
+            )
         return found
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
@@ -297,8 +304,9 @@ class PostgresTransaction(JdbcTransaction):
         writer.execute(f"DELETE FROM {table} WHERE a NOT IN ({listed})", "Staging rows")
         staged = {row["a"]: row["rows"] for row in writer.query(f"SELECT a, count(*) AS rows FROM {table} GROUP BY a")}
         if staged != attempts:
-            msg = f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are there"
-            raise ExecutionError(msg, step="finish_merge")
+            raise ExecutionError(
+                f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are there", step="finish_merge"
+            )
         # Without numbers of rows the server would guess them, and choose its joins badly.
         writer.execute(f"ANALYZE {table}", "Staging rows")
         return table
@@ -357,9 +365,12 @@ class PostgresTransaction(JdbcTransaction):
             return status == "committed"
         self._stages.clear()
         self.end()
-        msg = f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the transaction was committed: {error.message}"
-        hint = f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the statement again before."
-        raise ConnectorError(msg, code="JDBC_ERROR", hint=hint, changed=None)
+        raise ConnectorError(
+            f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the transaction was committed: {error.message}",
+            code="JDBC_ERROR",
+            hint=f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the statement again before.",
+            changed=None,
+        )
 
     def _status(self, number: str) -> str | None:
         """Ask for the state of a transaction.

@@ -103,8 +103,7 @@ def transport_type(kind: Type) -> tuple[pa.DataType, str]:
         return pa.int16(), "smallint"
     declared = declared_type(kind)
     if declared is None:
-        msg = f"{kind} has no counterpart"
-        raise TypeError(msg)
+        raise TypeError(f"{kind} has no counterpart")
     return kind.arrow, declared
 
 

@@ -39,8 +39,11 @@ class SqliteConnector(JdbcConnector):
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         text = checked_path(path, "path")
         if not text or text.startswith((":memory:", "file:")):
-            msg = f"'{text}' is not the path of a file; SQLite tables of this connector are read by several processes"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Give a path such as 'shop.db'; memory tables need no SQLite.")
+            raise ConnectorError(
+                f"'{text}' is not the path of a file; SQLite tables of this connector are read by several processes",
+                code="NOT_SUPPORTED",
+                hint="Give a path such as 'shop.db'; memory tables need no SQLite.",
+            )
         # Tasks may run in another directory.
         super().__init__(SqliteStore(str(Path(text).absolute())))
         self._text = text

@@ -79,8 +79,9 @@ class SqliteStore(Store):
             return False
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            msg = f"SQLite database '{self.path}' cannot be opened: {why}"
-            raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the path.") from None
+            raise ConnectorError(
+                f"SQLite database '{self.path}' cannot be opened: {why}", code="JDBC_ERROR", hint="Correct the path."
+            ) from None
         return True
 
     def connect(self, *, writing: bool = False, create: bool = False) -> Session:
@@ -88,14 +89,16 @@ class SqliteStore(Store):
         path = Path(self.path)
         self.is_there()
         if not path.parent.is_dir():
-            msg = f"SQLite database '{path}' cannot be opened: there is no directory '{path.parent}'"
-            raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the path, or make the directory.")
-        if not create and not path.is_file():
-            msg = (
-                f"SQLite database '{path}' cannot be opened: {'it is a directory' if path.is_dir() else 'there is no such file'}"
-            )
             raise ConnectorError(
-                msg, code="JDBC_ERROR", hint="Correct the path; SqliteConnector(path, create=True) makes a new one."
+                f"SQLite database '{path}' cannot be opened: there is no directory '{path.parent}'",
+                code="JDBC_ERROR",
+                hint="Correct the path, or make the directory.",
+            )
+        if not create and not path.is_file():
+            raise ConnectorError(
+                f"SQLite database '{path}' cannot be opened: {'it is a directory' if path.is_dir() else 'there is no such file'}",
+                code="JDBC_ERROR",
+                hint="Correct the path; SqliteConnector(path, create=True) makes a new one.",
             )
         if writing and not os.access(path, os.W_OK):
             raise self.read_only()
@@ -103,8 +106,10 @@ class SqliteStore(Store):
         try:
             from adbc_driver_sqlite import dbapi
         except ImportError:
-            msg = "The SQLite connector needs the package adbc-driver-sqlite, which is not installed"
-            raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[sqlite]'") from None
+            raise SetupError(
+                "The SQLite connector needs the package adbc-driver-sqlite, which is not installed",
+                hint="Run: pip install 'rowmerge-nb[sqlite]'",
+            ) from None
         try:
             connection = dbapi.connect(f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True)
         except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
@@ -126,13 +131,19 @@ class SqliteStore(Store):
         names = ", ".join(map(literal, _ASKED))
         rows = session.query(f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1", "Opening it")
         if rows:
-            msg = f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...")
+            raise ConnectorError(
+                f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the place of one of SQLite's own",
+                code="NOT_SUPPORTED",
+                hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...",
+            )
 
     def read_only(self) -> ConnectorError:
         """Give the error of a file that may not be written."""
-        msg = f"SQLite database {self.shown} is read-only and cannot be written"
-        return ConnectorError(msg, code="PERMISSION_DENIED", hint="Give yourself write permission to the file and its directory.")
+        return ConnectorError(
+            f"SQLite database {self.shown} is read-only and cannot be written",
+            code="PERMISSION_DENIED",
+            hint="Give yourself write permission to the file and its directory.",
+        )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
         """Tell an error of the driver by SQLite's words."""
@@ -143,25 +154,40 @@ class SqliteStore(Store):
         if "constraint failed" in words or "datatype mismatch" in words:
             return ExecutionError(f"{doing} in {where} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
         if "is locked" in words:
-            msg = f"{doing} failed: {where} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds"
-            return ExecutionError(msg, code="TRANSACTION_CONFLICT", hint="End the other program's transaction, and run it again.")
+            return ExecutionError(
+                f"{doing} failed: {where} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds",
+                code="TRANSACTION_CONFLICT",
+                hint="End the other program's transaction, and run it again.",
+            )
         if "readonly" in words:
             return self.read_only()
         if "not a database" in words or "malformed" in words:
-            hint = "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
-            return ConnectorError(f"{where} cannot be read: {words}", code="JDBC_ERROR", hint=hint)
+            return ConnectorError(
+                f"{where} cannot be read: {words}",
+                code="JDBC_ERROR",
+                hint="Check the path; a damaged file may be rescued by the sqlite3 shell's .recover.",
+            )
         if "disk is full" in words:
-            hint = "Make room on its disk, and run the statement again; the table is as it was."
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+            return ConnectorError(
+                f"{doing} in {where} failed: {words}",
+                code="GENERIC_INSUFFICIENT_RESOURCES",
+                hint="Make room on its disk, and run the statement again; the table is as it was.",
+            )
         if "disk I/O error" in words:
-            hint = "See what is wrong with its disk; the table is as it was."
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+            return ConnectorError(
+                f"{doing} in {where} failed: {words}",
+                code="JDBC_ERROR",
+                hint="See what is wrong with its disk; the table is as it was.",
+            )
         # One that an index, a view or a trigger would miss is there.
         if ("no such table" in words or "no such column" in words) and not words.startswith("error in"):
             code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
             return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
-        hint = "Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were."
-        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+        return ConnectorError(
+            f"{doing} in {where} failed: {words}",
+            code="JDBC_ERROR",
+            hint="Change what its words are about, in the statement or in the database, such as a trigger; the tables are as they were.",
+        )
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
         """Tell whether an error speaks of a key that would be there twice."""

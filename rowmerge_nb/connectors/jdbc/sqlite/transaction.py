@@ -67,8 +67,11 @@ class SqliteTransaction(JdbcTransaction):
 
     def _check_repeatable(self, session: Session) -> None:
         if session.value("PRAGMA data_version") != self._version:
-            msg = f"SQLite database {self._store.shown} was changed by another connection since START TRANSACTION"
-            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="ROLLBACK, and read again.")
+            raise ConnectorError(
+                f"SQLite database {self._store.shown} was changed by another connection since START TRANSACTION",
+                code="TRANSACTION_CONFLICT",
+                hint="ROLLBACK, and read again.",
+            )
 
     def writer(self) -> Session:
         """Begin a transaction that writes: from here on others have to wait."""
@@ -89,8 +92,11 @@ class SqliteTransaction(JdbcTransaction):
         if not found:
             return None
         if len(found) > 1:
-            msg = f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in found)}"
-            raise ConnectorError(msg, code="AMBIGUOUS_NAME", hint="Rename all but one, or make a view of another name.")
+            raise ConnectorError(
+                f"SQLite has several tables '{name}' that differ in case only: {', '.join(row['name'] for row in found)}",
+                code="AMBIGUOUS_NAME",
+                hint="Rename all but one, or make a view of another name.",
+            )
         spelled, kind = found[0]["name"], found[0]["type"]
         rows = self.reader().query(
             "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value, pk, hidden "
@@ -117,9 +123,13 @@ class SqliteTransaction(JdbcTransaction):
         declared, default = row["type"], row["value"]
         kind = types.type_of(declared)
         if kind is None:
-            why = "which has no counterpart" if declared else "no type at all"
             raise unsupported(
-                self._store, table, row["name"], declared or "''", why, "Declare it otherwise, or make a view without it."
+                self._store,
+                table,
+                row["name"],
+                declared or "''",
+                "which has no counterpart" if declared else "no type at all",
+                "Declare it otherwise, or make a view without it.",
             )
         # SQLite numbers the rows of a table itself by a lone key that is declared INTEGER.
         numbered = bool(row["pk"]) and len(keys) == 1 and declared.upper() == "INTEGER" and not without_rowid
@@ -189,8 +199,11 @@ class SqliteTransaction(JdbcTransaction):
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; the key's columns are NOT NULL."""
         if metadata.name.schema != SCHEMA:
-            msg = f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone"
-            raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint=f"Name the table {SCHEMA}.{metadata.name.table}.")
+            raise ConnectorError(
+                f"Schema '{metadata.name.schema}' does not exist; an SQLite database has the schema '{SCHEMA}' alone",
+                code="SCHEMA_NOT_FOUND",
+                hint=f"Name the table {SCHEMA}.{metadata.name.table}.",
+            )
         parts = []
         for column in metadata.columns:
             declared = self.declared(metadata.name, column.name, column.type)
@@ -223,20 +236,27 @@ class SqliteTransaction(JdbcTransaction):
                 with pa.OSFile(str(file_of(stage.area, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
                     session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
             except OSError as error:
-                msg = f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.area, attempt)}': {error}"
-                hint = "Driver and tasks must see the same directory beside the database."
-                raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
+                raise ConnectorError(
+                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.area, attempt)}': {error}",
+                    code="JDBC_ERROR",
+                    hint="Driver and tasks must see the same directory beside the database.",
+                ) from error
         staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")
         if staged != sum(attempts.values()):
-            msg = f"{sum(attempts.values())} rows were staged, and {staged} of them are there"
-            raise ExecutionError(msg, step="finish_merge")
+            raise ExecutionError(
+                f"{sum(attempts.values())} rows were staged, and {staged} of them are there", step="finish_merge"
+            )
         return STAGE
 
     def check_unchanged(self) -> None:
         """Compare SQLite's count of other connections' commits with that at the begin."""
         if self.writer().value("PRAGMA data_version") != self._version:
-            msg = f"SQLite database {self._store.shown} was changed by another connection since the statement has read it"
-            raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint="Run the statement again.")
+            raise ExecutionError(
+                f"SQLite database {self._store.shown} was changed by another connection since the statement has read it",
+                code="TRANSACTION_CONFLICT",
+                step="finish_merge",
+                hint="Run the statement again.",
+            )
 
     def commit(self) -> None:
         """Commit; the stage's table is the connection's own.
@@ -255,9 +275,12 @@ class SqliteTransaction(JdbcTransaction):
                 if error.code == "GENERIC_INSUFFICIENT_RESOURCES" or self._rolled_back():
                     raise
                 self.end()
-                msg = f"The outcome is unknown: SQLite could not say whether the transaction was committed. {error.message}"
-                hint = "See what is wrong with its disk, and look at the table before you run the statement again."
-                raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from error
+                raise ConnectorError(
+                    f"The outcome is unknown: SQLite could not say whether the transaction was committed. {error.message}",
+                    code=error.code,
+                    hint="See what is wrong with its disk, and look at the table before you run the statement again.",
+                    changed=None,
+                ) from error
             self._writing = False
 
     def _rolled_back(self) -> bool:

@@ -211,8 +211,9 @@ def _check_digits(column: Column, array: pa.Array) -> None:
 
 
 def _refuse(column: Column, value: str, why: str, hint: str) -> None:
-    msg = f"The value {value} of column '{column.name}' cannot be stored: {why}"
-    raise ConnectorError(msg, code="NUMERIC_VALUE_OUT_OF_RANGE", hint=hint)
+    raise ConnectorError(
+        f"The value {value} of column '{column.name}' cannot be stored: {why}", code="NUMERIC_VALUE_OUT_OF_RANGE", hint=hint
+    )
 
 
 def converted(column: Column, array: pa.Array) -> pa.Array:

@@ -247,9 +247,10 @@ def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) ->
     if switch.lower() in _OFF:
         return NoClassCache(f"turned off by the variable {VARIABLE}")
     if switch.lower() != "on":
-        msg = f"The variable {VARIABLE} is '{switch}'"
         raise SetupError(
-            msg, code="INVALID_ARGUMENTS", hint="It can be off; without it, or with on, Java uses a cache of its classes."
+            f"The variable {VARIABLE} is '{switch}'",
+            code="INVALID_ARGUMENTS",
+            hint="It can be off; without it, or with on, Java uses a cache of its classes.",
         )
     for name in _OTHER_SPARKS:
         if environ.get(name):
@@ -330,8 +331,7 @@ def _file_in(directory: Path) -> str:
 def _read_seal(directory: Path) -> Mapping[str, object]:
     seal = json.loads((directory / "seal.json").read_bytes())
     if not isinstance(seal, Mapping):
-        msg = "its seal is none"
-        raise ValueError(msg)  # noqa: TRY004 - a damaged file, no wrong argument
+        raise ValueError("its seal is none")  # noqa: TRY004 - a damaged file, no wrong argument
     return seal
 
 

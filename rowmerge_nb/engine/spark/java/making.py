@@ -58,8 +58,11 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
         cache.configuration.mkdir(mode=0o700, exist_ok=True)
         _check_disk(cache.home)
         if any(cache.configuration.iterdir()):
-            msg = f"The directory '{cache.configuration}' must be empty, and is not"
-            raise SetupError(msg, code="CONFIGURATION_INVALID", hint="Remove what is in it: Java uses no class cache otherwise.")
+            raise SetupError(
+                f"The directory '{cache.configuration}' must be empty, and is not",
+                code="CONFIGURATION_INVALID",
+                hint="Remove what is in it: Java uses no class cache otherwise.",
+            )
         with _only_maker(cache.home):
             if cache.trouble() is None:
                 return
@@ -72,9 +75,11 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
             remove_superfluous(cache.home, cache.name)
     except OSError as error:
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED"
-        msg = f"The class cache cannot be made in '{cache.home}': {error.strerror or error}"
-        hint = f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set the variable XDG_CACHE_HOME."
-        raise SetupError(msg, code=code, hint=hint) from error
+        raise SetupError(
+            f"The class cache cannot be made in '{cache.home}': {error.strerror or error}",
+            code=code,
+            hint=f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set the variable XDG_CACHE_HOME.",
+        ) from error
 
 
 def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gently: bool) -> None:
@@ -85,9 +90,10 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
         if not ended_well or not (directory / "classes").is_file():
             with suppress(OSError):
                 cache.failure.write_text(said[-_LONGEST_LOG:])
-            msg = f"The class cache was not made: the Java that was to {purpose} it failed"
             raise SetupError(
-                msg, code="GENERIC_INTERNAL_ERROR", hint=f"What it said is in '{cache.failure}'. Spark starts without a cache."
+                f"The class cache was not made: the Java that was to {purpose} it failed",
+                code="GENERIC_INTERNAL_ERROR",
+                hint=f"What it said is in '{cache.failure}'. Spark starts without a cache.",
             )
     cache.seal(directory)
     cache.remove()
@@ -139,23 +145,31 @@ def _only_maker(home: Path) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                msg = "Another process makes a class cache right now"
-                raise SetupError(msg, code="GENERIC_USER_ERROR", hint="Wait until it has, a minute or two.") from error
+                raise SetupError(
+                    "Another process makes a class cache right now",
+                    code="GENERIC_USER_ERROR",
+                    hint="Wait until it has, a minute or two.",
+                ) from error
             yield
 
 
 def _check_memory() -> None:
     free = free_memory()
     if free is not None and free < _MEMORY_NEEDED:
-        msg = f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are free"
-        raise SetupError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Close what else runs, and try again.")
+        raise SetupError(
+            f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are free",
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            hint="Close what else runs, and try again.",
+        )
 
 
 def _check_disk(home: Path) -> None:
     if (room := shutil.disk_usage(home).free) < _DISK_NEEDED:
-        msg = f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f} GiB are free"
-        hint = "Make room there, or set the variable XDG_CACHE_HOME to another directory."
-        raise SetupError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        raise SetupError(
+            f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f} GiB are free",
+            code="GENERIC_INSUFFICIENT_RESOURCES",
+            hint="Make room there, or set the variable XDG_CACHE_HOME to another directory.",
+        )
 
 
 def why_not_in_background(cache: ClassCache) -> str:

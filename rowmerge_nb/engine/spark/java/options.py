@@ -56,9 +56,10 @@ def told_cores() -> int | None:
     if not told:
         return None
     if not (told.isascii() and told.isdecimal() and int(told)):
-        msg = f"The variable ROWMERGE_CORES is '{told}'"
         raise SetupError(
-            msg, code="INVALID_ARGUMENTS", hint="It is a whole number from 1 on; without it the machine's cores are used."
+            f"The variable ROWMERGE_CORES is '{told}'",
+            code="INVALID_ARGUMENTS",
+            hint="It is a whole number from 1 on; without it the machine's cores are used.",
         )
     return int(told)
 

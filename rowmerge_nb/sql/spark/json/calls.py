@@ -60,8 +60,9 @@ _FAILED: Final = "size(`$s`) = 1 AND startswith(`$s`[0], '!')"
 
 def _failures(failure: Callable[..., str]) -> tuple[str, str]:
     """The errors of a text that is no JSON, and of a path that cannot be followed."""
-    said = "concat('path evaluation failed: ', substring(`$s`[0], 2))"
-    return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure("PATH_EVALUATION_ERROR", said)
+    return failure("JSON_INPUT_CONVERSION_ERROR", text_literal(_INPUT)), failure(
+        "PATH_EVALUATION_ERROR", "concat('path evaluation failed: ', substring(`$s`[0], 2))"
+    )
 
 
 def _exists(node: Apply, failure: Failure) -> str:
