@@ -94,8 +94,10 @@ def fault_of(value: Any) -> Fault:
     if action == "twice" and place:
         _refuse(f"'{place}' and 'twice' do not go together in the fault '{text}': the call is made twice as a whole")
     if action == "kill" and not in_task:
-        hint = "Calls of page sources, sinks and their providers are made in workers, as store_merged_rows."
-        _refuse(f"{step} is called on the driver, which is not killed", hint)
+        _refuse(
+            f"{step} is called on the driver, which is not killed",
+            "Calls of page sources, sinks and their providers are made in workers, as store_merged_rows.",
+        )
     name = action.partition("=")[0]
     return Fault(
         step,

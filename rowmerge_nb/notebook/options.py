@@ -267,8 +267,10 @@ def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | Non
     """
     before, dots, after = text.partition("..")
     if not dots or not before or ".." in after:
-        hint = f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it is now"
-        _refuse(f"--audit needs two states, and got '{text}'", hint)
+        _refuse(
+            f"--audit needs two states, and got '{text}'",
+            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it is now",
+        )
     return _state(before), _state(after) if after else None
 
 

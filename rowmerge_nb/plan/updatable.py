@@ -234,8 +234,11 @@ class _Planner:
         try:
             self.printer.text(tree, condition=condition)
         except UnprintableError as error:
-            msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
-            refused = AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
+            refused = AnalysisError(
+                f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino",
+                code="NOT_SUPPORTED",
+                hint=MERGE_FLOW,
+            )
             raise refused.at(tree.origin.span) if tree.origin is not None else refused from error
 
 

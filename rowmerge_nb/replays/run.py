@@ -344,8 +344,11 @@ class _Run:
     def _calls(self, statement: LocalStatement) -> bool:
         """Make the calls; tells whether the statement was committed."""
         if statement.handle is None:
-            msg = f"The connector has no table {self.prepared.name}"
-            self.refusal = RowMergeError(msg, code="TABLE_NOT_FOUND", hint="Give make_table=..., which makes it.")
+            self.refusal = RowMergeError(
+                f"The connector has no table {self.prepared.name}",
+                code="TABLE_NOT_FOUND",
+                hint="Give make_table=..., which makes it.",
+            )
             raise self.refusal
         record = self.record
         table, places, work = self._begun(statement)
@@ -437,8 +440,11 @@ class _Run:
         handle = statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
         task = statement.scan(handle)
         if self.split is None or self.split >= len(task.splits):
-            msg = f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')} here"
-            self.refusal = RowMergeError(msg, code="INVALID_ARGUMENTS", hint="The record's own table may have had more.")
+            self.refusal = RowMergeError(
+                f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')} here",
+                code="INVALID_ARGUMENTS",
+                hint="The record's own table may have had more.",
+            )
             raise self.refusal
         rows = sum(page.num_rows for page in task.read([self.split]))
         self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
@@ -487,8 +493,11 @@ def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
     """Give the error of a debugger whose input has ended."""
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
-    msg = f"breakpoint(){where} cannot stop here: nothing can be typed into this process"
-    error = RowMergeError(msg, code="NOT_SUPPORTED", hint="Replay it in a notebook, in a terminal, or in a test by pytest -s.")
+    error = RowMergeError(
+        f"breakpoint(){where} cannot stop here: nothing can be typed into this process",
+        code="NOT_SUPPORTED",
+        hint="Replay it in a notebook, in a terminal, or in a test by pytest -s.",
+    )
     error.__cause__ = quit_
     return error
 

@@ -164,8 +164,10 @@ def trino_query(given: Any) -> TrinoQuery:
         kind = _part(query, "queryType", str, "the query", default="")
         update = str(query.get("updateType") or kind)
         if update not in {"MERGE", "UPDATE", "DELETE"}:
-            hint = "What can be compared is MERGE, UPDATE and DELETE."
-            _refuse(f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it", hint)
+            _refuse(
+                f"The query is of the kind {update or 'unknown'}, which has no plan of ours beside it",
+                "What can be compared is MERGE, UPDATE and DELETE.",
+            )
         if query.get("outputStage") is None:
             pruned = ": it was pruned" if query.get("pruned") else ""
             _refuse(f"The JSON has no 'outputStage'{pruned}")

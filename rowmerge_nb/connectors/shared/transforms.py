@@ -231,8 +231,10 @@ def uuid_bytes(values: pa.Array) -> pa.Array:
 
 
 def _unknown_column(column: str, columns: Mapping[str, tuple[str, Type]]) -> NoReturn:
-    hint = f"Its columns are: {', '.join(name for name, _ in columns.values())}."
-    _refuse(f" names column '{column}', which the table does not have", hint)
+    _refuse(
+        f" names column '{column}', which the table does not have",
+        f"Its columns are: {', '.join(name for name, _ in columns.values())}.",
+    )
 
 
 def _refuse(what: str, hint: str) -> NoReturn:

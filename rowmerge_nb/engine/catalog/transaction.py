@@ -186,8 +186,11 @@ class StatementTransaction:
             given: object = self.lasting("commit", committed, f"the transaction of catalog {catalog}", gave=told)
             self.version = given if isinstance(given, ConnectorTableVersion) else None
             if given is not None and self.version is None:
-                said = f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
-                self.notices.append(Notice(said))
+                self.notices.append(
+                    Notice(
+                        f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
+                    )
+                )
             del self._open[self.target.catalog]
         for name, opened in self._open.items():
             try:

@@ -330,8 +330,12 @@ def interruption(
 
 def interrupted_too_late(result: object) -> StatementInterrupted:
     """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
-    msg = "The interrupt came when the change was being committed; the change is there"
-    error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
+    error = StatementInterrupted(
+        "The interrupt came when the change was being committed; the change is there",
+        step="commit",
+        changed=True,
+        hint="Do not run the statement again.",
+    )
     error.result = result
     return error
 

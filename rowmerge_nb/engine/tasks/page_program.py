@@ -256,8 +256,9 @@ class PageEvaluator:
                 plain = _plain(columns, page)
                 self._computed([column for column, known in zip(columns, plain, strict=True) if known is None], page)
         except ExecutionError as error:
-            msg = f"The flow 'updatable' cannot compute this: {error.message}"
-            refused = ConnectorError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
+            refused = ConnectorError(
+                f"The flow 'updatable' cannot compute this: {error.message}", code="NOT_SUPPORTED", hint=MERGE_FLOW
+            )
             refused.line, refused.column, refused.length = error.line, error.column, error.length
             raise refused from error
 

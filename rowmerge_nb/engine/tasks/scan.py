@@ -117,8 +117,7 @@ class ScanPass:
             code, text, hint = "GENERIC_INTERNAL_ERROR", error_text(error), None
             if isinstance(error, RowMergeError):
                 code, text, hint = error.code, error.message, error.hint
-            msg = f"{step} failed: {text}"
-            ours = ExecutionError(msg, code=code, step=step, hint=hint)
+            ours = ExecutionError(f"{step} failed: {text}", code=code, step=step, hint=hint)
             raised = raised_by(error, step, caller="split", number=number, call=given + 1, handle=self.table)
             ours.raised = (raised,) if raised is not None else ()
             raise ours from error

@@ -42,8 +42,12 @@ def check_properties(context: Context, kind: str, catalog: str, spans: Mapping[s
         spans: where the name of each property stands.
     """
     for name, span in spans.items():
-        said = f"Catalog '{catalog}' {kind} property '{name}' does not exist"
-        context.error(f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY", said, span, "Leave it out.")
+        context.error(
+            f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY",
+            f"Catalog '{catalog}' {kind} property '{name}' does not exist",
+            span,
+            "Leave it out.",
+        )
 
 
 def materialized_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -115,7 +119,15 @@ def rename_schema(context: Context, statement: st.Statement) -> NoReturn:
     known_schema(context, catalog, schema, span)
     aimed = context.statement_span(statement.to.span)
     if is_known_schema(context, catalog, statement.to.value):
-        said = f"Target schema '{catalog}.{statement.to.value}' already exists"
-        context.error("SCHEMA_ALREADY_EXISTS", said, aimed, "Choose another name.")
-    hint = "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables."
-    context.error("NOT_SUPPORTED", "This connector does not support renaming schemas", aimed, hint)
+        context.error(
+            "SCHEMA_ALREADY_EXISTS",
+            f"Target schema '{catalog}.{statement.to.value}' already exists",
+            aimed,
+            "Choose another name.",
+        )
+    context.error(
+        "NOT_SUPPORTED",
+        "This connector does not support renaming schemas",
+        aimed,
+        "Write CREATE SCHEMA with the new name, and ALTER TABLE ... RENAME TO for each of its tables.",
+    )

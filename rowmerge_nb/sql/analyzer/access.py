@@ -39,8 +39,9 @@ def roles(context: Context, statement: st.Statement) -> a.Analysis:
     if statement.catalog is not None:
         catalog = statement.catalog.value
         if catalog not in context.tables.catalogs():
-            hint = f"There are: {', '.join(context.tables.catalogs())}."
-            context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, hint)
+            context.error(
+                "CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, f"There are: {', '.join(context.tables.catalogs())}."
+            )
         context.error("NOT_SUPPORTED", f"Catalog '{catalog}' does not support role management", span, _NOBODY)
     if statement.kind == "CREATE ROLE":
         context.error("NOT_SUPPORTED", "System roles are not enabled", span, _NOBODY)
@@ -50,8 +51,7 @@ def roles(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _no_role(context: Context, role: st.Identifier) -> None:
-    said = f"Role '{role.value}' does not exist"
-    context.error("ROLE_NOT_FOUND", said, context.statement_span(role.span), _NOBODY)
+    context.error("ROLE_NOT_FOUND", f"Role '{role.value}' does not exist", context.statement_span(role.span), _NOBODY)
 
 
 def privileges(context: Context, statement: st.Statement) -> a.Analysis:
@@ -67,11 +67,19 @@ def privileges(context: Context, statement: st.Statement) -> a.Analysis:
     span = context.statement_span()
     unknown = next((one for one in statement.privileges if one.text.upper() not in _KNOWN), None)
     if unknown is not None:
-        hint = f"There are: {', '.join(sorted(_KNOWN))}."
-        context.error("INVALID_PRIVILEGE", f"Unknown privilege: '{unknown.text}'", context.statement_span(unknown.span), hint)
+        context.error(
+            "INVALID_PRIVILEGE",
+            f"Unknown privilege: '{unknown.text}'",
+            context.statement_span(unknown.span),
+            f"There are: {', '.join(sorted(_KNOWN))}.",
+        )
     if not shows:
-        said = f"This connector does not support {statement.kind.lower()}s on {statement.about.lower()}s"
-        context.error("NOT_SUPPORTED", said, span, "Nobody logs in: all tables can be read and changed.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {statement.kind.lower()}s on {statement.about.lower()}s",
+            span,
+            "Nobody logs in: all tables can be read and changed.",
+        )
     return _empty(context, statement.kind, _GRANT_COLUMNS)
 
 
@@ -103,8 +111,9 @@ def _there(context: Context, about: str, name: st.TableName, *, alters: bool = F
     table = None if about == "VIEW" or (view is not None and not alters) else context.known_table(name)
     if table is None and (view is None or (alters and about == "TABLE")):
         qualified = dotted(context.completed(name))
-        hint = "SHOW TABLES lists tables and views."
-        context.error("TABLE_NOT_FOUND", f"{about.capitalize()} '{qualified}' does not exist", span, hint)
+        context.error(
+            "TABLE_NOT_FOUND", f"{about.capitalize()} '{qualified}' does not exist", span, "SHOW TABLES lists tables and views."
+        )
 
 
 def _empty(context: Context, kind: str, columns: Sequence[str]) -> a.Analysis:

@@ -77,8 +77,12 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     alteration = _Alterations(context, target).of(statement.action)
     doing = next((words for kind, words in _OF_FIELDS.items() if isinstance(alteration, kind)), None)
     if doing is not None and not context.tables.alters_fields(target.catalog):
-        hint = "ALTER COLUMN ... SET DATA TYPE may give the whole column another type."
-        context.error("NOT_SUPPORTED", f"This connector does not support {doing}", None, hint)
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {doing}",
+            None,
+            "ALTER COLUMN ... SET DATA TYPE may give the whole column another type.",
+        )
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     return a.DefinitionAnalysis(
         context.text,
@@ -146,8 +150,7 @@ def _commented_column(context: Context, written: st.Identifier, columns: Sequenc
     known = {column.name.lower(): column for column in columns}
     if written.value not in known:
         hint = did_you_mean(written.text, [column.name for column in columns])
-        said = f"Column does not exist: {written.value}"
-        context.error("COLUMN_NOT_FOUND", said, context.statement_span(written.span), hint)
+        context.error("COLUMN_NOT_FOUND", f"Column does not exist: {written.value}", context.statement_span(written.span), hint)
     return known[written.value]
 
 
@@ -205,8 +208,7 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Refuse a comment that the catalog's store would lose."""
     if comment is not None and not context.tables.stores_comments(catalog):
-        said = f"This connector does not support {what}"
-        context.error("NOT_SUPPORTED", said, comment.span, "Leave the COMMENT out.")
+        context.error("NOT_SUPPORTED", f"This connector does not support {what}", comment.span, "Leave the COMMENT out.")
 
 
 class _Alterations:
@@ -349,10 +351,15 @@ class _Alterations:
                 "NOT_SUPPORTED", "Table rename across catalogs is not supported", span, "CREATE TABLE AS copies a table."
             )
         if context.view(action.to, span) is not None:
-            said = f"Target table '{qualified}' does not exist, but a view with that name exists."
-            context.error("GENERIC_USER_ERROR", said, span)
+            context.error(
+                "GENERIC_USER_ERROR", f"Target table '{qualified}' does not exist, but a view with that name exists.", span
+            )
         there = context.lookup(action.to)
         if there is not None and there.dataframe is None:
-            said = f"Target table '{qualified}' already exists"
-            context.error("TABLE_ALREADY_EXISTS", said, span, "Choose another name, or drop what has it.")
+            context.error(
+                "TABLE_ALREADY_EXISTS",
+                f"Target table '{qualified}' already exists",
+                span,
+                "Choose another name, or drop what has it.",
+            )
         return RenameTable(SchemaTableName(*name[1:]))

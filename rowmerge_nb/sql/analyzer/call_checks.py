@@ -58,8 +58,9 @@ def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> lis
 
 def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     if len(values) == 1 and values[0].type.base == "map":
-        said = "There must be two or more concatenation arguments to map_concat"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", "There must be two or more concatenation arguments to map_concat", node.error_span
+        )
     return values
 
 
@@ -99,13 +100,14 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     if number < 0:
         analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span)
     if number > len(found):
-        said = f"Pattern has {len(found)} groups. Cannot access group {number}"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
-    if number and not _is_told(found[number - 1]):
-        said = (
-            f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine"
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", f"Pattern has {len(found)} groups. Cannot access group {number}", node.error_span
         )
-        analyzer.refuse(said, node.arguments[2])
+    if number and not _is_told(found[number - 1]):
+        analyzer.refuse(
+            f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine",
+            node.arguments[2],
+        )
     return values
 
 
@@ -143,8 +145,11 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
 def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     literal = values[0]
     if literal.type.base != "varchar":
-        said = f"Type of first argument to format() must be VARCHAR (actual: {literal.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Type of first argument to format() must be VARCHAR (actual: {literal.type})",
+            node.arguments[0].error_span,
+        )
     if not isinstance(literal, e.Constant) or literal.value is None:
         analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
     for value, argument in zip(values[1:], node.arguments[1:], strict=True):
@@ -153,14 +158,12 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     try:
         wanted = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
-        said = f"Invalid format string: {literal.value} ({error})"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format string: {literal.value} ({error})", node.error_span)
     written, moments = with_moments(literal.value, [value.type for value in values[1:]])
     found: list[e.Typed] = [e.Constant(literal.type, written)]
     for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
         if kind is None or not can_cast(value.type, kind):
-            said = f"format of a value of type {value.type} in this form is not supported by this engine"
-            analyzer.refuse(said, argument)
+            analyzer.refuse(f"format of a value of type {value.type} in this form is not supported by this engine", argument)
         typed = value if value.type == kind else e.Apply(kind, "cast", (value,))
         found.append(_as_java(typed) if kind.base in {"time", "timestamp"} else typed)
     return [*found, *(_part(values[1 + moment.argument], moment) for moment in moments)]

@@ -141,9 +141,12 @@ class CallAnalyzer:
         """Refuse functions of Java's where Spark takes only what it knows to give the same each time."""
         name = e.reflected_function(value)
         if name is not None:
-            said = f"{name} within {where} is not supported by this engine: Spark does not know that it gives the same each time"
-            hint = "Compute it in a subquery in FROM, and use its column."
-            self.context.error("NOT_SUPPORTED", said, node.error_span, hint)
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"{name} within {where} is not supported by this engine: Spark does not know that it gives the same each time",
+                node.error_span,
+                "Compute it in a subquery in FROM, and use its column.",
+            )
 
     def coerce(self, value: e.Typed, target: Type) -> e.Typed:
         """Coerce a value to a type that it coerces to."""
@@ -174,9 +177,12 @@ class CallAnalyzer:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
             self._arguments(replace(node, qualifier=()))
             self._no_distinct(node)
-            said = f"Function '{'.'.join((*node.qualifier, node.name))}' not registered"
-            hint = "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it."
-            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint)
+            self.context.error(
+                "FUNCTION_NOT_FOUND",
+                f"Function '{'.'.join((*node.qualifier, node.name))}' not registered",
+                node.error_span,
+                "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it.",
+            )
         if node.name == "grouping":
             return self._grouping(node)
         special = SPECIAL_FORMS.get(node.name)
@@ -219,8 +225,9 @@ class CallAnalyzer:
 
     def _no_distinct(self, node: s.Call) -> None:
         if node.distinct:
-            said = "DISTINCT is not supported for non-aggregation functions"
-            self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
+            self.context.error(
+                "FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", node.error_span
+            )
 
     @property
     def inside_aggregate(self) -> bool:
@@ -229,8 +236,9 @@ class CallAnalyzer:
 
     def _no_window(self, node: s.Call) -> None:
         if self.site.name == "HAVING clause":
-            said = "HAVING clause cannot contain window functions or row pattern measures"
-            self.context.error("NESTED_WINDOW", said, node.error_span)
+            self.context.error(
+                "NESTED_WINDOW", "HAVING clause cannot contain window functions or row pattern measures", node.error_span
+            )
 
     def _not_aggregate(self, node: s.Call) -> NoReturn:
         """Refuse FILTER and ORDER BY of a function that is no aggregate, once the call itself is understood."""
@@ -243,8 +251,7 @@ class CallAnalyzer:
 
     def _only_of_aggregates(self, node: s.Call) -> NoReturn:
         what = "Filter" if node.filter is not None else "ORDER BY"
-        said = f"{what} is only valid for aggregation functions"
-        self.context.error("FUNCTION_NOT_AGGREGATE", said, node.error_span)
+        self.context.error("FUNCTION_NOT_AGGREGATE", f"{what} is only valid for aggregation functions", node.error_span)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
         """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
@@ -269,8 +276,11 @@ class CallAnalyzer:
 
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
         if len(kinds) != len(node.parameters):
-            said = f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}"
-            self.context.error("INVALID_PARAMETER_USAGE", said, node.error_span)
+            self.context.error(
+                "INVALID_PARAMETER_USAGE",
+                f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}",
+                node.error_span,
+            )
         before = self.variables
         names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
         bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
@@ -302,8 +312,9 @@ class CallAnalyzer:
         """Refuse a signature that Trino has and this engine has not; what else Trino would say against the statement is told before."""
         overload = found.overload
         what = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
-        said = f"{what} is not supported by this engine: {overload.refusal}"
-        error = AnalysisError(said, code="NOT_SUPPORTED").at(node.error_span)
+        error = AnalysisError(f"{what} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
+            node.error_span
+        )
         # What such a value may become cannot be told.
         if not self.context.refuse_later(error) or is_absent(found.result):
             raise error
@@ -327,8 +338,11 @@ class CallAnalyzer:
             span = node.error_span
             about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
-        said = f"Unexpected parameters ({listed_types(value.type for value in values)}) for function {name}. Expected: {expected}"
-        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+        self.context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Unexpected parameters ({listed_types(value.type for value in values)}) for function {name}. Expected: {expected}",
+            node.error_span,
+        )
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
 
@@ -341,8 +355,9 @@ class CallAnalyzer:
             self._not_scalar(node)
         elif self._around is not None and self.inside_aggregate:
             outer, shown = self._around[1], formatted(node, self.context.text)
-            said = f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]"
-            error = AnalysisError(said, code="NESTED_AGGREGATION").at(replace(outer.error_span, about=node.error_span))
+            error = AnalysisError(
+                f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]", code="NESTED_AGGREGATION"
+            ).at(replace(outer.error_span, about=node.error_span))
             # What is wrong with the types of both is told before.
             value = self._aggregated(node)
             if self.context.refuse_later(error):
@@ -378,8 +393,11 @@ class CallAnalyzer:
         # Aggregates come before windows, and those before GROUPING; what stands inside of another one comes first.
         ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
         shown = ", ".join(formatted(node, self.context.text) for node in ordered)
-        said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
-        self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).error_span)
+        self.context.error(
+            "EXPRESSION_NOT_SCALAR",
+            f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]",
+            (whole or nodes[0]).error_span,
+        )
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
         """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
@@ -387,17 +405,26 @@ class CallAnalyzer:
         values, condition, order_by = self.within(kind, node, lambda: self._parts(node))
         for key, item in zip(order_by, node.order_by, strict=True):
             if not is_orderable(key.value.type):
-                said = f"ORDER BY can only be applied to orderable types (actual: {key.value.type})"
-                self.context.error("TYPE_MISMATCH", said, node.error_span)
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
+                    node.error_span,
+                )
             if node.distinct and key.value not in values:
-                said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
-                self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
+                self.context.error(
+                    "EXPRESSION_NOT_IN_DISTINCT",
+                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments",
+                    item.value.error_span,
+                )
         if node.name not in _ORDERED:
             order_by = ()
         if node.name == "listagg" and values[0].type.base != "varchar":
             shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
-            said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
-            self.context.error("TYPE_MISMATCH", said, replace(node.error_span, about=node.arguments[0].error_span))
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Expected expression of varchar, but '{shown}' has {values[0].type} type",
+                replace(node.error_span, about=node.arguments[0].error_span),
+            )
         if node.distinct:
             # Instants are equal whatever zones they carry.
             values = [self.coerce(value, instant(value.type)) for value in values]
@@ -456,8 +483,11 @@ class CallAnalyzer:
         return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
 
     def _not_window(self, node: s.Call) -> NoReturn:
-        said = f"Not a window function: {node.name}"
-        self.context.error("FUNCTION_NOT_WINDOW", said, replace(self.select or node.error_span, about=node.error_span))
+        self.context.error(
+            "FUNCTION_NOT_WINDOW",
+            f"Not a window function: {node.name}",
+            replace(self.select or node.error_span, about=node.error_span),
+        )
 
     def measure(self, node: s.Measure) -> e.Typed:
         """Refuse a measure, which needs a pattern in its window."""
@@ -466,8 +496,9 @@ class CallAnalyzer:
         if not self.site.windows:
             self._not_scalar(node)
         resolved_window(self, node.window, self.windows)
-        said = f"Measure {node.name.text} is not defined in the corresponding window"
-        self.context.error("INVALID_WINDOW_MEASURE", said, node.error_span)
+        self.context.error(
+            "INVALID_WINDOW_MEASURE", f"Measure {node.name.text} is not defined in the corresponding window", node.error_span
+        )
 
     # -- special forms --------------------------------------------------------------------------------------------
 
@@ -477,8 +508,7 @@ class CallAnalyzer:
         if found:
             lines = [f"\t * ({','.join(map(str, bound.arguments))}):{bound.result}\n" for bound in found]
             said += f"\nCandidates are:\n{''.join(lines)}"
-        hint = "NULL alone has no type: write CAST(NULL AS ...)."
-        self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, hint)
+        self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, "NULL alone has no type: write CAST(NULL AS ...).")
 
     def _grouping(self, node: s.Call) -> e.Typed:
         if self.site.judged_whole:
@@ -490,8 +520,11 @@ class CallAnalyzer:
 
     def unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
         """Refuse arguments as Trino does where no function of that name takes them."""
-        said = f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}"
-        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+        self.context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}",
+            node.error_span,
+        )
 
 
 def _rank(node: s.Call | s.Measure) -> int:

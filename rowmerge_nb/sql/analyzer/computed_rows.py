@@ -81,9 +81,12 @@ def computed_rows(
             rows.constants.append(constants)
         number += part.count
     if len(forms) > MOST_FORMS:
-        said = f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can be computed at once"
-        hint = "Write literals, or split the statement; an expression that differs in its literals alone is one form."
-        context.error("NOT_SUPPORTED", said, node.span, hint)
+        context.error(
+            "NOT_SUPPORTED",
+            f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can be computed at once",
+            node.span,
+            "Write literals, or split the statement; an expression that differs in its literals alone is one form.",
+        )
     known = set(context.bindings)
     selects = [_computed(context, form, rows, fields) for form, rows in forms.items()]
     if plain:

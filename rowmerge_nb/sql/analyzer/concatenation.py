@@ -27,8 +27,7 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     kinds = [value.type for value in values]
     if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
         what = "arguments to concat" if kinds[0].base == "array" else "concatenation arguments"
-        said = f"There must be two or more {what}"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"There must be two or more {what}", node.error_span)
     bases = {kind.base for kind in kinds if kind != UNKNOWN}
     if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
         _refused(analyzer, node, kinds)
@@ -106,12 +105,13 @@ def _joined_part(analyzer: CallAnalyzer, value: e.Typed, target: Type) -> e.Type
 
 
 def _refused(analyzer: CallAnalyzer, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
-    said = (
+    analyzer.context.error(
+        "FUNCTION_NOT_FOUND",
         f"Unexpected parameters ({listed_types(kinds)}) for function concat. Expected: concat(E, array(E)) E, "
-        "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
+        "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)",
+        node.error_span,
+        ("|| joins text with text; write CAST(... AS varchar) around the other operand.") if any(map(is_text, kinds)) else None,
     )
-    hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
-    analyzer.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint if any(map(is_text, kinds)) else None)
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

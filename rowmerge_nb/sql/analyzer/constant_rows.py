@@ -84,8 +84,9 @@ class ConstantRows:
             return self.columns[index].values(kind)
         except UnfitConstant as unfit:
             span = self.span_of(unfit.index, index)
-            said = f"Cannot cast {_written(unfit.type)} '{unfit.text}' to {_written(kind)}"
-            found = ExecutionError(said, code="INVALID_CAST_ARGUMENT", step="run")
+            found = ExecutionError(
+                f"Cannot cast {_written(unfit.type)} '{unfit.text}' to {_written(kind)}", code="INVALID_CAST_ARGUMENT", step="run"
+            )
             if span is not None:
                 found.at(span)
             raise found from None

@@ -87,8 +87,9 @@ class _Reader:
         if any(isinstance(part, s.Special) and part.word.upper() in _CLOCK for part in s.walk(node)):
             self._refuse(_INVALID, "Check constraint expression should not contain temporal expression")
         if condition.type not in {BOOLEAN, UNKNOWN}:
-            said = f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
-            self._refuse("TYPE_MISMATCH", said)
+            self._refuse(
+                "TYPE_MISMATCH", f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
+            )
         shown = formatted(node, self.text)
         value = _refusing(condition, f"Check constraint violation: {shown}")
         return a.CheckConstraint(shown, self.context.placed(value, self.span, f"in a row for {self.table.display}"))

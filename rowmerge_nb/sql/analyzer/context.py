@@ -153,8 +153,12 @@ class Context:
         """
         self._expansions += 1
         if self._expansions > EXPANSIONS:
-            said = f"The queries of WITH refer to each other so often that they would be read more than {EXPANSIONS} times"
-            self.error("NOT_SUPPORTED", said, span, "Make a table of a query that others use often: CREATE TABLE ... AS.")
+            self.error(
+                "NOT_SUPPORTED",
+                f"The queries of WITH refer to each other so often that they would be read more than {EXPANSIONS} times",
+                span,
+                "Make a table of a query that others use often: CREATE TABLE ... AS.",
+            )
 
     def notice(self, message: str, span: Span | None) -> None:
         """Add a notice, once."""
@@ -256,8 +260,12 @@ class Context:
             if not self.refuse_later(missing):
                 raise missing from error
         if full[1] == INFORMATION_SCHEMA:
-            said = f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its tables"
-            self.error("NOT_SUPPORTED", said, span, "Choose another schema.")
+            self.error(
+                "NOT_SUPPORTED",
+                f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its tables",
+                span,
+                "Choose another schema.",
+            )
         return full
 
     def renamed(self, name: TableName, span: Span) -> tuple[str, str, str]:
@@ -282,8 +290,12 @@ class Context:
         except RowMergeError as error:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
-            said = f"Table '{dotted(self.completed(name))}' does not exist"
-            self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
+            self.error(
+                "TABLE_NOT_FOUND",
+                f"Table '{dotted(self.completed(name))}' does not exist",
+                span,
+                f"{error.message}. {error.hint or ''}".rstrip(),
+            )
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
         """Give a table as it will be with new columns; what the store says against them is told at the place of the words that ask for them."""

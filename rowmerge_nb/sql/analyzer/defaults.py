@@ -46,17 +46,29 @@ def default_text(context: Context, catalog: str, name: Identifier, kind: Type, n
     if node is None:
         return None
     if not context.tables.stores_defaults(catalog):
-        said = f"Catalog '{catalog}' does not support default value for column name '{name.value}'"
-        context.error("NOT_SUPPORTED", said, node.span, "Leave the DEFAULT out.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"Catalog '{catalog}' does not support default value for column name '{name.value}'",
+            node.span,
+            "Leave the DEFAULT out.",
+        )
     number = node.operand if isinstance(node, s.Unary) and node.operator == "-" else node
     if not isinstance(number, s.Literal | s.TypedLiteral):
-        said = f"The default of a column is a literal, not {node.span.of(context.text)!r}"
-        context.error(_INVALID, said, node.span, "Write a value: DEFAULT 0, DEFAULT 'new'.")
+        context.error(
+            _INVALID,
+            f"The default of a column is a literal, not {node.span.of(context.text)!r}",
+            node.span,
+            "Write a value: DEFAULT 0, DEFAULT 'new'.",
+        )
     text = formatted(node, context.text)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
     if not _fits(value, kind):
-        said = f"'{text}' is not a valid {str(kind).upper()} literal"
-        context.error(_INVALID, said, node.span, f"The column {name.text} is of type {kind}: give it a literal of that type.")
+        context.error(
+            _INVALID,
+            f"'{text}' is not a valid {str(kind).upper()} literal",
+            node.span,
+            f"The column {name.text} is of type {kind}: give it a literal of that type.",
+        )
     return text
 
 
@@ -85,8 +97,12 @@ def default_value(context: Context, table: a.TableBinding, column: ColumnMetadat
     except RowMergeError as error:
         reason = error.message
     if reason:
-        said = f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}"
-        context.error(_INVALID, said, span, f"Its connector tells DEFAULT {column.default}.")
+        context.error(
+            _INVALID,
+            f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}",
+            span,
+            f"Its connector tells DEFAULT {column.default}.",
+        )
     return context.stored(value, column.type)
 
 

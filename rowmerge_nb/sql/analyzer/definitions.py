@@ -54,21 +54,29 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
     """
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
-        said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, aliases[0].span)
+        context.error(
+            "MISMATCHED_COLUMN_ALIASES",
+            f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns",
+            aliases[0].span,
+        )
     names: set[str] = set()
     columns = []
     for number, field in enumerate(result.fields):
         name = aliases[number].text if aliases else field.name
         if name is None:
-            said = f"Column name not specified at position {number + 1}"
-            context.error("MISSING_COLUMN_NAME", said, span, "Write AS and a name.")
+            context.error(
+                "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", span, "Write AS and a name."
+            )
         if name.lower() in names:
             place = aliases[number].span if aliases else span
             context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
         if UNKNOWN in parts_of(field.type):
-            said = f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}"
-            context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")
+            context.error(
+                "COLUMN_TYPE_UNKNOWN",
+                f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}",
+                span,
+                "Write CAST(NULL AS type).",
+            )
         names.add(name.lower())
         columns.append(ColumnMetadata(name, field.type))
     return tuple(columns)
@@ -82,8 +90,12 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateView)
     functions = statement.query.tree.functions
     if functions:
-        hint = "Write what they compute into the view's query."
-        context.error("NOT_SUPPORTED", "Views cannot contain inline functions", functions[0].span, hint)
+        context.error(
+            "NOT_SUPPORTED",
+            "Views cannot contain inline functions",
+            functions[0].span,
+            "Write what they compute into the view's query.",
+        )
     span = context.statement_span(statement.name.span)
     name = context.place(statement.name, span)
     qualified = ".".join(name)
@@ -92,8 +104,9 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
         context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", span, "A view needs a name of its own.")
     context.bindings.clear()
     if not statement.replace and context.view(statement.name, span) is not None:
-        hint = "Write CREATE OR REPLACE VIEW to replace it."
-        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{qualified}'", span, hint)
+        context.error(
+            "TABLE_ALREADY_EXISTS", f"View already exists: '{qualified}'", span, "Write CREATE OR REPLACE VIEW to replace it."
+        )
     context.creates = qualified
     columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
     sql = statement.query_span.of(statement.text)
@@ -115,8 +128,9 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
             name = dotted(context.completed(statement.name))
-            hint = "Write DROP VIEW IF EXISTS where it may be missing."
-            context.error("GENERIC_USER_ERROR", f"View '{name}' does not exist", span, hint)
+            context.error(
+                "GENERIC_USER_ERROR", f"View '{name}' does not exist", span, "Write DROP VIEW IF EXISTS where it may be missing."
+            )
         return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
 
@@ -162,8 +176,12 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateSchema)
     catalog, schema = _schema(context, statement.name)
     for name, place in statement.property_spans.items():
-        said = f"Catalog '{catalog}' schema property '{name}' does not exist"
-        context.error("INVALID_SCHEMA_PROPERTY", said, place, "Leave it out: schemas have no properties here.")
+        context.error(
+            "INVALID_SCHEMA_PROPERTY",
+            f"Catalog '{catalog}' schema property '{name}' does not exist",
+            place,
+            "Leave it out: schemas have no properties here.",
+        )
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
     if exists and not statement.if_not_exists:
         span = context.statement_span(statement.name.span)
@@ -174,8 +192,12 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             "Write IF NOT EXISTS, or choose another name.",
         )
     if statement.role is not None:
-        said = f"Role '{statement.role.value}' does not exist"
-        context.error("ROLE_NOT_FOUND", said, context.statement_span(statement.role.span), "Nobody logs in: leave it out.")
+        context.error(
+            "ROLE_NOT_FOUND",
+            f"Role '{statement.role.value}' does not exist",
+            context.statement_span(statement.role.span),
+            "Nobody logs in: leave it out.",
+        )
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -186,12 +208,20 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     catalog, schema = completed_schema(context, statement.name)
     exists = is_known_schema(context, catalog, schema)
     if not exists and not statement.if_exists:
-        hint = "Write DROP SCHEMA IF EXISTS where it may be missing."
-        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+        context.error(
+            "SCHEMA_NOT_FOUND",
+            f"Schema '{catalog}.{schema}' does not exist",
+            span,
+            "Write DROP SCHEMA IF EXISTS where it may be missing.",
+        )
     cascades = statement.cascade and exists and context.tables.cascades(catalog)
     if exists and statement.cascade and not cascades:
-        said = "This connector does not support dropping schemas with CASCADE option"
-        context.error("NOT_SUPPORTED", said, span, "Drop its tables and views one by one.")
+        context.error(
+            "NOT_SUPPORTED",
+            "This connector does not support dropping schemas with CASCADE option",
+            span,
+            "Drop its tables and views one by one.",
+        )
     if exists and not cascades and (held := context.tables.relations(catalog, schema)):
         context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(held)}.")
     return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades)
@@ -228,8 +258,12 @@ def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
 def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
     """Refuse a schema that is not there."""
     if not is_known_schema(context, catalog, schema):
-        hint = f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
-        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span, hint)
+        context.error(
+            "SCHEMA_NOT_FOUND",
+            f"Schema '{catalog}.{schema}' does not exist",
+            span,
+            f"SHOW SCHEMAS FROM {_name(catalog)} lists them.",
+        )
 
 
 def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
@@ -244,8 +278,9 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
 
 
 def _unknown_catalog(context: Context, catalog: str, span: st.Span) -> NoReturn:
-    hint = f"There are: {', '.join(context.tables.catalogs())}."
-    context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, hint)
+    context.error(
+        "CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, f"There are: {', '.join(context.tables.catalogs())}."
+    )
 
 
 # -- SHOW -------------------------------------------------------------------------------------------------------------
@@ -272,8 +307,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         return ("Name", "Value", "Default", "Type", "Description"), session_rows(context)
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
-            said = f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}"
-            context.error("SYNTAX_ERROR", said, span)
+            context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
         named = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
         # A schema has none of its own.
         return named, listed_functions() if name is None else []
@@ -302,8 +336,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
-        said = f"Relation '{view.qualified}' is a view, not a table"
-        context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE VIEW.")
+        context.error("NOT_SUPPORTED", f"Relation '{view.qualified}' is a view, not a table", span, "Write SHOW CREATE VIEW.")
     return ("Create Table",), [(_table_text(context, name),)]
 
 
@@ -312,8 +345,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     if view is None:
         qualified = dotted(context.completed(name))
         if context.known_table(name) is not None:
-            said = f"Relation '{qualified}' is a table, not a view"
-            context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
+            context.error("NOT_SUPPORTED", f"Relation '{qualified}' is a table, not a view", span, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
     definition = view.definition
     security = "INVOKER" if definition.run_as_invoker else "DEFINER"
@@ -325,8 +357,12 @@ def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
-        said = f"'{table.display}' is {table.kind}; no statement makes it"
-        context.error("NOT_SUPPORTED", said, context.statement_span(), "DESCRIBE shows its columns and their types.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{table.display}' is {table.kind}; no statement makes it",
+            context.statement_span(),
+            "DESCRIBE shows its columns and their types.",
+        )
     columns = ",\n".join(
         f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
@@ -384,8 +420,11 @@ def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
         if character == mark:
             following = next(iter(characters), "")
             if following not in {"%", "_", mark}:
-                said = "Escape character must be followed by '%', '_' or the escape character itself"
-                context.error("INVALID_FUNCTION_ARGUMENT", said, escape.span)
+                context.error(
+                    "INVALID_FUNCTION_ARGUMENT",
+                    "Escape character must be followed by '%', '_' or the escape character itself",
+                    escape.span,
+                )
             parts.append(re.escape(following))
         else:
             parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))

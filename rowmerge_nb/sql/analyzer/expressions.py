@@ -156,8 +156,9 @@ class ExpressionAnalyzer(CallAnalyzer):
                 hint = f"{hint} {text}" if hint else text
             self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, hint)
         if self.scope.blocked(found.depth):
-            said = f"Reference to column '{shown}' from outer scope not allowed in this context"
-            self.context.error("NOT_SUPPORTED", said, node.span)
+            self.context.error(
+                "NOT_SUPPORTED", f"Reference to column '{shown}' from outer scope not allowed in this context", node.span
+            )
         field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
         self.context.check_read((field,), node.span)
         column = e.Column(field.type, field.symbol, found.depth > 0)
@@ -169,8 +170,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
         value = self.outputs[name]
         if self.inside_aggregate:
-            said = "Invalid reference to output projection attribute from ORDER BY aggregation"
-            self.context.error("COLUMN_NOT_FOUND", said, node.span)
+            self.context.error(
+                "COLUMN_NOT_FOUND", "Invalid reference to output projection attribute from ORDER BY aggregation", node.span
+            )
         if value is None:
             self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
         return value
@@ -180,8 +182,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         targets = [field for field in found.fields if field.target]
         is_bare = len(node.parts) == 1 and len(targets) == 1
         if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
-            said = f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column."
-            self.context.notice(said, node.span)
+            self.context.notice(
+                f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column.",
+                node.span,
+            )
             return targets[0]
         qualifiers = sorted({field.qualifier[-1] for field in found.fields if field.qualifier})
         hint = f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}." if len(qualifiers) > 1 else None
@@ -247,8 +251,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
             if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
                 self.refuse("The type time with time zone is not supported by this engine", node)
-            said = f"'{node.value}' is not a valid {node.type.upper()} literal"
-            self.context.error("INVALID_LITERAL", said, node.span)
+            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid {node.type.upper()} literal", node.span)
         return found
 
     def _interval(self, node: s.Interval) -> e.Typed:
@@ -293,8 +296,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         fits = is_numeric(operand.type) or operand.type in {INTERVAL_DAY, INTERVAL_YEAR}
         if node.operator == "+":
             if not fits:
-                said = f"Unary '+' operator cannot by applied to {operand.type} type"
-                self.context.error("TYPE_MISMATCH", said, node.span)
+                self.context.error("TYPE_MISMATCH", f"Unary '+' operator cannot by applied to {operand.type} type", node.span)
             return operand
         if not fits and operand.type != UNKNOWN:
             self.context.error("TYPE_MISMATCH", f"Cannot negate {operand.type}", node.span)
@@ -347,8 +349,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.operator == "*" and left.base == right.base == "decimal":
             scale = left.parameters[1] + right.parameters[1]
             if scale > MAX_PRECISION:
-                said = f"DECIMAL scale must be in range [0, precision ({MAX_PRECISION})]: {scale}"
-                self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+                self.context.error(
+                    "INVALID_FUNCTION_ARGUMENT",
+                    f"DECIMAL scale must be in range [0, precision ({MAX_PRECISION})]: {scale}",
+                    node.error_span,
+                )
 
     def _factor(self, value: e.Typed, operator: str) -> e.Typed:
         """What an interval is multiplied with or divided by: bigint or double."""
@@ -423,8 +428,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
         if common is None or not is_orderable(common):
-            said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
+            self.context.error(
+                "TYPE_MISMATCH", f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}", node.error_span
+            )
         value, low, high = self.comparable((value, low, high), common)
         both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
@@ -445,8 +451,11 @@ class ExpressionAnalyzer(CallAnalyzer):
             checks.append((escape, node.escape, "Escape for"))
         for part, written, side in checks:
             if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
-                said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
-                self.context.error("TYPE_MISMATCH", said, written.error_span)
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})",
+                    written.error_span,
+                )
             self.context.note_parameter(part, VARCHAR)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
 
@@ -457,8 +466,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.value), self.analyze(node.right)
         common = common_type(left.type, right.type)
         if common is None:
-            said = f"Cannot check if {left.type} is identical to {right.type}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
+            self.context.error("TYPE_MISMATCH", f"Cannot check if {left.type} is identical to {right.type}", node.error_span)
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
     # -- conditional and constructed values -----------------------------------------------------------------------
@@ -477,8 +485,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         right = self.analyze(condition)
         common = common_type(operand.type, right.type)
         if common is None:
-            said = f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}"
-            self.context.error("TYPE_MISMATCH", said, condition.error_span)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}",
+                condition.error_span,
+            )
         return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
 
     def _cast(self, node: s.Cast) -> e.Typed:
@@ -519,8 +530,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         name = node.field.value
         value = self.analyze(node.value)
         if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
-            said = f"Cannot extract {node.field.text.upper()} from {value.type}"
-            self.context.error("TYPE_MISMATCH", said, node.value.error_span)
+            self.context.error(
+                "TYPE_MISMATCH", f"Cannot extract {node.field.text.upper()} from {value.type}", node.value.error_span
+            )
         return self.function(name, [value], node)
 
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
@@ -557,8 +569,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = row_of((None, item.type) for item in items), row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
         if common is None:
-            said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                node.error_span,
+            )
         if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
             self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
         kinds = [instant(kind) for kind in common.parameters]
@@ -585,8 +600,11 @@ class ExpressionAnalyzer(CallAnalyzer):
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
         if common is None or (value.type.base != "row" and len(query.fields) != 1):
-            said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
-            self.context.error("TYPE_MISMATCH", said, node.error_span)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                node.error_span,
+            )
         if value.type.base == "row":
             self.refuse(f"{row} is not supported by this engine", node)
         kind = instant(common.parameters[0])
@@ -608,11 +626,12 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, span: Span) -> NoReturn:
         """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
-        said = (
+        self.context.error(
+            "TYPE_MISMATCH",
             f"{what} must be the same type or coercible to a common type. "
-            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
+            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]",
+            span,
         )
-        self.context.error("TYPE_MISMATCH", said, span)
 
 
 def _terms(node: s.Expression) -> tuple[s.Expression, ...]:

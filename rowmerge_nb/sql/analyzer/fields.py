@@ -97,8 +97,9 @@ def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], kind: 
             row = _element(refuse, row, step)
         elif row.base == "map":
             if step not in {"key", "value"}:
-                said = f"MAP type should be denoted by 'key' or 'value' in the path; found '{step}'"
-                refuse("NOT_SUPPORTED", said, placed=False)
+                refuse(
+                    "NOT_SUPPORTED", f"MAP type should be denoted by 'key' or 'value' in the path; found '{step}'", placed=False
+                )
             row = row.parameters[step == "value"]
         elif row.base == "row":
             row = _found(refuse, row, step)
@@ -111,8 +112,7 @@ def retyped(refuse: Refuse, column: ColumnMetadata, names: Sequence[str], kind: 
 
 def _element(refuse: Refuse, array: Type, step: str) -> Type:
     if step != "element":
-        said = f"ARRAY type should be denoted by 'element' in the path; found '{step}'"
-        refuse("NOT_SUPPORTED", said, placed=False)
+        refuse("NOT_SUPPORTED", f"ARRAY type should be denoted by 'element' in the path; found '{step}'", placed=False)
     element: Type = array.parameters[0]
     return element
 

@@ -59,8 +59,11 @@ def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[O
     for index in sorted(node.grouping.columns) if node.grouping is not None else ():
         if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
             shown = formatted(node.group_by[index], analyzer.context.text)
-            said = f"GROUP BY expression must be a column reference: {shown}"
-            analyzer.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
+            analyzer.context.error(
+                "INVALID_COLUMN_REFERENCE",
+                f"GROUP BY expression must be a column reference: {shown}",
+                node.group_by[index].error_span,
+            )
     analyzer.site = site
     return keys
 
@@ -85,8 +88,11 @@ def grouping_operations(
     found = [part for value in values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"]
     for part in found:
         if keys is None:
-            said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
-            context.error("MISSING_GROUP_BY", said, replace(node.span, about=part.detail.span))
+            context.error(
+                "MISSING_GROUP_BY",
+                "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause",
+                replace(node.span, about=part.detail.span),
+            )
         wrong = next((argument for argument in part.arguments if argument not in keys), None)
         if wrong is not None:
             said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY at the associated query level."
@@ -111,17 +117,25 @@ def check_groups(
     """
     for value, written in values:
         if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
-            said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
-            context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
+            context.error(
+                "NOT_SUPPORTED",
+                "A correlated subquery in a query with GROUP BY is not supported by this engine",
+                written.error_span,
+                "Put the GROUP BY into a subquery in FROM.",
+            )
         if not _is_grouped(value, keys):
             _check_window(context, value, written, keys)
             if isinstance(written, s.AllColumns) and isinstance(value, e.Column):
-                said = f"Column {_shown(value, fields)} not in GROUP BY clause"
-                context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+                context.error(
+                    "EXPRESSION_NOT_AGGREGATE", f"Column {_shown(value, fields)} not in GROUP BY clause", written.error_span
+                )
             text = context.text
             shown = formatted(written, text) if isinstance(written, s.Expression) else written.span.of(text)
-            said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
-            context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
+            context.error(
+                "EXPRESSION_NOT_AGGREGATE",
+                f"'{shown}' must be an aggregate expression or appear in GROUP BY clause",
+                written.error_span,
+            )
 
 
 def _shown(column: e.Column, fields: Sequence[ScopeField]) -> str:
@@ -141,8 +155,11 @@ def _check_window(context: Context, value: e.Typed, written: s.Node, keys: tuple
     for part, item, clause in parts:
         if not _is_grouped(part, keys):
             shown = formatted(item, context.text)
-            said = f"{clause} expression '{shown}' must be an aggregate expression or appear in GROUP BY clause"
-            context.error("EXPRESSION_NOT_AGGREGATE", said, item.error_span)
+            context.error(
+                "EXPRESSION_NOT_AGGREGATE",
+                f"{clause} expression '{shown}' must be an aggregate expression or appear in GROUP BY clause",
+                item.error_span,
+            )
 
 
 def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:
@@ -154,9 +171,12 @@ def _key(item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Out
     else:
         value = analyzer.whole(item)
     if is_zoned(value.type) and not in_one_zone(value):
-        said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
-        hint = "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
-        analyzer.context.error("NOT_SUPPORTED", said, item.error_span, hint)
+        analyzer.context.error(
+            "NOT_SUPPORTED",
+            "GROUP BY timestamps that carry time zones of their own is not supported by this engine",
+            item.error_span,
+            "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp).",
+        )
     return value
 
 

@@ -98,11 +98,11 @@ def _written(
         elif not isinstance(item, ConstantColumn):
             parts.append(item)
     if len(parts) > _LONGEST:
-        said = (
-            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most"
-        )
         analyzer.context.error(
-            "NOT_SUPPORTED", said, node.error_span, "Cast what is looked for, for instance to varchar; or write IN (VALUES ...)."
+            "NOT_SUPPORTED",
+            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most",
+            node.error_span,
+            "Cast what is looked for, for instance to varchar; or write IN (VALUES ...).",
         )
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
 

@@ -79,11 +79,19 @@ def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) ->
         context.functions = (*context.functions, function)
         body = _given(context, function, columns)
         if node.deterministic and not e.is_deterministic(body):
-            said = "Non-deterministic function declared DETERMINISTIC"
-            context.error("INVALID_ARGUMENTS", said, node.span, "Write NOT DETERMINISTIC behind its type.")
+            context.error(
+                "INVALID_ARGUMENTS",
+                "Non-deterministic function declared DETERMINISTIC",
+                node.span,
+                "Write NOT DETERMINISTIC behind its type.",
+            )
         if not node.deterministic and e.is_deterministic(body):
-            said = "Deterministic function declared NOT DETERMINISTIC"
-            context.error("INVALID_ARGUMENTS", said, node.span, "Leave NOT DETERMINISTIC out.")
+            context.error(
+                "INVALID_ARGUMENTS",
+                "Deterministic function declared NOT DETERMINISTIC",
+                node.span,
+                "Leave NOT DETERMINISTIC out.",
+            )
 
 
 def _type(context: Context, name: s.TypeName, span: Span) -> Type:
@@ -107,8 +115,11 @@ def call_inline(analyzer: CallAnalyzer, node: s.Call) -> e.Typed | None:
     _check_call(analyzer, node)
     function = _chosen(analyzer, node, found, [value.type for value in values])
     if function.node.span.start <= node.span.start < function.node.span.end:
-        said = f"Recursive language functions are not supported: {function.shown}:{function.returns}"
-        context.error("NOT_SUPPORTED", said, function.node.span)
+        context.error(
+            "NOT_SUPPORTED",
+            f"Recursive language functions are not supported: {function.shown}:{function.returns}",
+            function.node.span,
+        )
     context.expand(node.span)
     arguments = tuple(analyzer.coerce(value, kind) for value, kind in zip(values, function.parameters, strict=True))
     return _given(context, function, arguments)
@@ -118,8 +129,7 @@ def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
     """Refuse what only aggregates and functions over windows have."""
     error, span = analyzer.context.error, node.error_span
     if node.window is not None:
-        said = f"Not a window function: {node.name}"
-        error("FUNCTION_NOT_WINDOW", said, replace(analyzer.select or span, about=span))
+        error("FUNCTION_NOT_WINDOW", f"Not a window function: {node.name}", replace(analyzer.select or span, about=span))
     if node.distinct:
         error("FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", span)
     if node.filter is not None or node.order_by:
@@ -141,8 +151,11 @@ def _chosen(analyzer: CallAnalyzer, node: s.Call, found: Sequence[InlineFunction
 
 def _not_found(analyzer: CallAnalyzer, node: s.Call, found: Sequence[InlineFunction], kinds: Sequence[Type]) -> NoReturn:
     expected = ", ".join(function.shown for function in found)
-    said = f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}"
-    analyzer.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+    analyzer.context.error(
+        "FUNCTION_NOT_FOUND",
+        f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}",
+        node.error_span,
+    )
 
 
 def _coerces(kinds: Sequence[Type], parameters: Sequence[Type]) -> bool:
@@ -165,12 +178,17 @@ def _given(context: Context, function: InlineFunction, arguments: tuple[e.Typed,
     body = analyzer.analyze(node.body)
     context.functions = known
     if not can_coerce(body.type, function.returns):
-        said = f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})"
-        context.error("TYPE_MISMATCH", said, node.body.error_span)
+        context.error(
+            "TYPE_MISMATCH", f"Value of RETURN must evaluate to {function.returns} (actual: {body.type})", node.body.error_span
+        )
     value = analyzer.coerce(body, function.returns)
     if len(list(islice(e.walk(value), _MOST_PARTS + 1))) > _MOST_PARTS:
-        said = f"The function {node.name.text} is not supported by this engine: with the functions that it calls it has more than {_MOST_PARTS:,} parts"
-        context.error("NOT_SUPPORTED", said, node.span, "Compute in subqueries in FROM what is needed more than once.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"The function {node.name.text} is not supported by this engine: with the functions that it calls it has more than {_MOST_PARTS:,} parts",
+            node.span,
+            "Compute in subqueries in FROM what is needed more than once.",
+        )
     if node.strict and arguments:
         nulls = tuple(e.Apply(BOOLEAN, "is null", (argument,), False) for argument in arguments)
         condition = nulls[0] if len(nulls) == 1 else e.Apply(BOOLEAN, "or", nulls)

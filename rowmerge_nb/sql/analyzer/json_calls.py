@@ -80,8 +80,9 @@ def _passed(
     for given, name in node.passing:
         known = analyzer.context.canonical(name)
         if known in found:
-            said = f"{known} JSON path parameter is specified more than once"
-            analyzer.context.error("DUPLICATE_PARAMETER_NAME", said, name.span)
+            analyzer.context.error(
+                "DUPLICATE_PARAMETER_NAME", f"{known} JSON path parameter is specified more than once", name.span
+            )
         if given.format:
             found[known] = True, read_as_json(analyzer, given, f"{node.name} function JSON path parameter")
             continue
@@ -92,8 +93,7 @@ def _passed(
     for part in parts_of_path(path.root):
         if isinstance(part, Variable) and part.name not in found:
             hint = f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in found else ""
-            said = f"no value passed for parameter {part.name}{hint}"
-            analyzer.context.error("INVALID_PATH", said, node.path.span)
+            analyzer.context.error("INVALID_PATH", f"no value passed for parameter {part.name}{hint}", node.path.span)
     return tuple((name, is_json) for name, (is_json, _) in found.items()), tuple(value for _, value in found.values())
 
 
@@ -154,8 +154,11 @@ def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type
         return None
     value = analyzer.analyze(behavior.default)
     if not can_coerce(value.type, kind):
-        said = f"Function JSON_VALUE default ON {when} result must evaluate to a {kind} (actual: {value.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, behavior.default.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Function JSON_VALUE default ON {when} result must evaluate to a {kind} (actual: {value.type})",
+            behavior.default.error_span,
+        )
     return analyzer.coerce(value, kind)
 
 
@@ -164,8 +167,11 @@ def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type
 
 def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
     if node.wrapper != "WITHOUT" and node.quotes is not None:
-        said = f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER behavior"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER behavior",
+            node.error_span,
+        )
     return output_type(analyzer, node), []
 
 
@@ -179,8 +185,9 @@ def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) 
     form = node.output_format or "JSON"
     binary = kind.base == "varbinary"
     if not (binary or (form == "JSON" and is_text(kind))):
-        said = f"Cannot output JSON value as {kind} using formatting {_FORMATS[form]}"
-        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Cannot output JSON value as {kind} using formatting {_FORMATS[form]}", node.error_span
+        )
     if form in {"UTF16", "UTF32"}:
         analyzer.refuse(f"{node.name} with ENCODING {form} is not supported by this engine", node)
     return kind

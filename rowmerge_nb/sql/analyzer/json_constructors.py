@@ -40,8 +40,9 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
         if node.keys:
             key = analyzer.analyze(node.keys[index])
             if not is_text(key.type):
-                said = f"Invalid type of JSON object key: {key.type}"
-                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.keys[index].error_span)
+                analyzer.context.error(
+                    "INVALID_FUNCTION_ARGUMENT", f"Invalid type of JSON object key: {key.type}", node.keys[index].error_span
+                )
             literal = isinstance(key, e.Constant) and key.type.base == "varchar"
             keys.append(replace(key, type=VARCHAR) if literal else analyzer.coerce(key, VARCHAR))
         # What these give is JSON already, and no text to be quoted.

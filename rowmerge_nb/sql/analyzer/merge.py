@@ -109,8 +109,12 @@ class _MergeAnalyzer:
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.target(self.statement.target, span)
         if target.dataframe is not None:
-            said = f"'{target.display}' is {target.kind}; it can be a source but not the target of MERGE"
-            self.context.error("NOT_SUPPORTED", said, self.statement.target.span, target.remedy)
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"'{target.display}' is {target.kind}; it can be a source but not the target of MERGE",
+                self.statement.target.span,
+                target.remedy,
+            )
         return target
 
     def _source(self, relation: RelationResult) -> a.MergeSource:
@@ -150,9 +154,11 @@ class _MergeAnalyzer:
         """
         context, target = self.context, self.target
         if not context.tables.evolves_tables(target.catalog):
-            said = f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit"
             context.error(
-                "NOT_SUPPORTED", said, span, "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."
+                "NOT_SUPPORTED",
+                f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit",
+                span,
+                "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out.",
             )
         taken = self._taken()
         known = {column.name.lower() for column in target.columns}
@@ -163,12 +169,20 @@ class _MergeAnalyzer:
             if not name or name in known or place is None:
                 continue
             if name in new:
-                hint = "Give one of them another name: USING (SELECT ... AS ...)."
-                context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous in the source", place, hint)
+                context.error(
+                    "AMBIGUOUS_NAME",
+                    f"Column '{name}' is ambiguous in the source",
+                    place,
+                    "Give one of them another name: USING (SELECT ... AS ...).",
+                )
             context.check_read((field,), place)
             if UNKNOWN in parts_of(field.type):
-                said = f"Column '{name}' of the source has no type, so that none can be added to {target.display}"
-                context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
+                context.error(
+                    "COLUMN_TYPE_UNKNOWN",
+                    f"Column '{name}' of the source has no type, so that none can be added to {target.display}",
+                    place,
+                    "Write CAST(NULL AS type).",
+                )
             new[name] = ColumnMetadata(str(field.name), _without_length(instant(field.type)))
         if new:
             self.target = context.evolved(target, tuple(new.values()), span)
@@ -272,15 +286,18 @@ class _MergeAnalyzer:
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
         """Refuse a star whose source has rows with other fields than the target."""
         if self.statement.evolution is not None:
-            said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}"
             self.context.error(
                 "NOT_SUPPORTED",
-                said,
+                f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
                 star,
                 "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's type.",
             )
-        hint = "Fields are matched by name. CAST the value in the source to the column's type, or write the columns: UPDATE SET column = value."
-        self.context.error("TYPE_MISMATCH", str(mismatch), star, hint)
+        self.context.error(
+            "TYPE_MISMATCH",
+            str(mismatch),
+            star,
+            "Fields are matched by name. CAST the value in the source to the column's type, or write the columns: UPDATE SET column = value.",
+        )
 
     def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
         """Which table columns the clause assigns, in the order of its values."""
@@ -303,8 +320,11 @@ class _MergeAnalyzer:
             if index is None:
                 self._unknown_column(column, list(by_name))
             if index in indexes:
-                said = f"Merge column name is specified more than once: {column.value}"
-                self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span(column.span))
+                self.context.error(
+                    "DUPLICATE_COLUMN_NAME",
+                    f"Merge column name is specified more than once: {column.value}",
+                    self.context.statement_span(column.span),
+                )
             indexes[index] = None
         self._check_count(clause, len(columns))
         return list(indexes)
@@ -326,8 +346,12 @@ class _MergeAnalyzer:
         hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
         if self.statement.evolution is not None:
             hint = f"WITH SCHEMA EVOLUTION adds columns that the source has under the same name. {hint}"
-        said = f"Merge column name does not exist in target table: {column.value}"
-        self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(column.span), hint)
+        self.context.error(
+            "COLUMN_NOT_FOUND",
+            f"Merge column name does not exist in target table: {column.value}",
+            self.context.statement_span(column.span),
+            hint,
+        )
 
     def _stored(
         self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
@@ -337,13 +361,10 @@ class _MergeAnalyzer:
         if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
             self._refuse_nested(indexes, assigned)
             table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
-            said = (
-                f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
-                f"Table: [{table}], Expressions: [{actual}]"
-            )
             self.context.error(
                 "TYPE_MISMATCH",
-                said,
+                f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
+                f"Table: [{table}], Expressions: [{actual}]",
                 replace(clause.span, end=clause.span.start + len("WHEN"), about=assigned[first_unfit(kinds, values)][1]),
                 unfit(self.fields, indexes, values),
             )
@@ -370,8 +391,12 @@ class _MergeAnalyzer:
             kind = self.fields[index].type
             nested = all(any(part.base == "row" for part in parts_of(one)) for one in (kind, value.type))
             if nested and not is_assignable(value.type, kind):
-                said = f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}"
-                self.context.error("NOT_SUPPORTED", said, span, "CAST the value to the column's type, or make the table anew.")
+                self.context.error(
+                    "NOT_SUPPORTED",
+                    f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}",
+                    span,
+                    "CAST the value to the column's type, or make the table anew.",
+                )
 
     def _default(self, clause: st.MergeClause, stored: list[a.TypedExpression | None]) -> None:
         """Put defaults where an INSERT names no value."""

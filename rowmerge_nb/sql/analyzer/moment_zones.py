@@ -35,8 +35,11 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
     if value.type.base == "time":
         analyzer.refuse("The type time with time zone is not supported by this engine", node)
     if value.type.base != _WITH_ZONE:
-        said = f"Type of value must be a time or timestamp with or without time zone (actual {value.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Type of value must be a time or timestamp with or without time zone (actual {value.type})",
+            node.error_span,
+        )
     if not _is_zone(zone):
         analyzer.not_found("at_timezone", [value, zone], node)
     if e.is_null(value):

@@ -148,8 +148,11 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
         tokens = _tokens(analyzer, read, values[1], node)
         value = analyzer.coerce(values[0], _MILLISECONDS) if values[0].type == DATE else values[0]
         if value.type.base == "timestamp" and any(token.field in _OF_ZONES for token in tokens):
-            said = f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does not contain TZ information"
-            analyzer.context.error(_CODE, said, node.error_span)
+            analyzer.context.error(
+                _CODE,
+                f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does not contain TZ information",
+                node.error_span,
+            )
         if is_zoned(value.type) and any(token.field == "zone name" for token in tokens):
             analyzer.refuse("Names of time zones (z) in a pattern are not supported by this engine: write ZZZ", node)
 

@@ -55,8 +55,11 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
 def check_columns(context: Context, entry: s.NamedQuery, count: int) -> None:
     """Refuse columns of a named query that are not as many as the query has, or that share a name."""
     if entry.columns and len(entry.columns) != count:
-        said = f"Column alias list has {len(entry.columns)} entries but relation has {count} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, entry.columns[0].span)
+        context.error(
+            "MISMATCHED_COLUMN_ALIASES",
+            f"Column alias list has {len(entry.columns)} entries but relation has {count} columns",
+            entry.columns[0].span,
+        )
     names = set[str]()
     for column in entry.columns:
         if column.value in names:

@@ -40,8 +40,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
         listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
         hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
         at = statement.name.span
-        said = f"Procedure not registered: {schema}.{name[2]}"
-        error = AnalysisError(said, code="PROCEDURE_NOT_FOUND", hint=hint)
+        error = AnalysisError(f"Procedure not registered: {schema}.{name[2]}", code="PROCEDURE_NOT_FOUND", hint=hint)
         # Trino reports no place.
         error.about = (at.line, at.column, at.end - at.start)
         raise error
@@ -64,8 +63,12 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
         context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span)
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
     if catalog not in context.tables.catalogs():
-        hint = f"There are: {', '.join(context.tables.catalogs())}."
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(statement.name.span), hint)
+        context.error(
+            "CATALOG_NOT_FOUND",
+            f"Catalog '{catalog}' not found",
+            context.statement_span(statement.name.span),
+            f"There are: {', '.join(context.tables.catalogs())}.",
+        )
     return catalog, schema, name
 
 
@@ -88,8 +91,7 @@ def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[s
         given[name] = argument.value
     for wanted in procedure.arguments:
         if wanted.required and wanted.name not in given:
-            said = f"Required procedure argument '{wanted.name.upper()}' is missing"
-            context.error("INVALID_ARGUMENTS", said, whole, hint)
+            context.error("INVALID_ARGUMENTS", f"Required procedure argument '{wanted.name.upper()}' is missing", whole, hint)
     return given
 
 

@@ -126,8 +126,9 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _check_fetch(self, node: s.QueryNode) -> None:
         if node.fetch is not None and node.limit == 0:
-            said = f"FETCH FIRST row count must be positive (actual value: {node.limit})"
-            self.context.error("NUMERIC_VALUE_OUT_OF_RANGE", said, node.fetch)
+            self.context.error(
+                "NUMERIC_VALUE_OUT_OF_RANGE", f"FETCH FIRST row count must be positive (actual value: {node.limit})", node.fetch
+            )
         if node.ties and not node.order_by:
             self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
 
@@ -139,8 +140,9 @@ class QueryAnalyzer(RelationAnalyzer):
         entries: dict[str, tuple[int, s.NamedQuery]] = {}
         for index, entry in enumerate(named):
             if entry.name.value in entries:
-                said = f"WITH query name '{entry.name.value}' specified more than once"
-                self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
+                self.context.error(
+                    "DUPLICATE_NAMED_QUERY", f"WITH query name '{entry.name.value}' specified more than once", entry.span
+                )
             seen = NamedQueries(self.named, entries, index)
             recursion = recursion_of(self.context, entry) if recursive else None
             # A query that nothing refers to must be right as well.
@@ -227,14 +229,20 @@ class QueryAnalyzer(RelationAnalyzer):
     def _set_operation(self, node: s.SetOperation) -> QueryResult:
         left, right = self._body(node.left), self._body(node.right)
         if len(left.fields) != len(right.fields):
-            said = f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}"
-            self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}",
+                replace(node.word, about=node.right.span),
+            )
         kinds = []
         for number, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
             common = common_type(a.type, b.type)
             if common is None:
-                said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
-                self.context.error("TYPE_MISMATCH", said, replace(node.word, about=node.right.span))
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}",
+                    replace(node.word, about=node.right.span),
+                )
             kinds.append(instant(common) if node.distinct or node.operator != "UNION" else common)
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
@@ -511,8 +519,12 @@ class QueryAnalyzer(RelationAnalyzer):
         old = [part for value in above.values for part in e.walk(value) if isinstance(part, e.Windowed)]
         old = [part for part in old if part.frame and part.frame.unit == "GROUPS"]
         if old and (node.group_by is not None or node.having is not None or any(map(_is_aggregated, above.values))):
-            said = "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this engine"
-            self.context.error("NOT_SUPPORTED", said, node.span, "Put the GROUP BY into a subquery in FROM.")
+            self.context.error(
+                "NOT_SUPPORTED",
+                "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this engine",
+                node.span,
+                "Put the GROUP BY into a subquery in FROM.",
+            )
         found = []
         for part in old:
             symbol = self.context.symbols.new("group")
@@ -567,14 +579,20 @@ class QueryAnalyzer(RelationAnalyzer):
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
             shown = formatted(item.value, self.context.text)
-            said = f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}"
-            self.context.error("TYPE_MISMATCH", said, replace(node.span, about=item.value.span))
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Type {value.type} is not orderable, and therefore cannot be used in ORDER BY: {shown}",
+                replace(node.span, about=item.value.span),
+            )
         same = next((output for output in outputs if output.value == value), None)
         if same is not None:
             value = e.Column(same.field.type, same.field.symbol)
         elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
-            said = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
-            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, replace(node.span, about=item.value.error_span))
+            self.context.error(
+                "EXPRESSION_NOT_IN_DISTINCT",
+                "For SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                replace(node.span, about=item.value.error_span),
+            )
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> e.Typed:

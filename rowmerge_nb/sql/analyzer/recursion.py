@@ -95,10 +95,17 @@ def recursive_rows(
         _check_step(context, recursion.step, found, kinds)
         levels.append(_apart(found.coerced_to(kinds)))
     if any(level.reaching for level in levels):
-        said = "A recursive query cannot read columns of a query around it in this engine"
-        context.error("NOT_SUPPORTED", said, entry.span, "Join what it gives with that query.")
-    said = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
-    levels[-1] = levels[-1].empty("NOT_SUPPORTED", said, context.symbols.new("count"))
+        context.error(
+            "NOT_SUPPORTED",
+            "A recursive query cannot read columns of a query around it in this engine",
+            entry.span,
+            "Join what it gives with that query.",
+        )
+    levels[-1] = levels[-1].empty(
+        "NOT_SUPPORTED",
+        f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit.",
+        context.symbols.new("count"),
+    )
     if recursion.distinct:
         kinds = [instant(kind) for kind in kinds]
         levels = [level.coerced_to(kinds) for level in levels]
@@ -158,15 +165,19 @@ def _apart(result: QueryResult) -> QueryResult:
 def _check_step(context: Context, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:
     """Refuse a step whose rows are not those of the anchor in number or types of columns."""
     if len(found.fields) != len(kinds):
-        said = f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}"
-        context.error("TYPE_MISMATCH", said, node.span)
+        context.error(
+            "TYPE_MISMATCH",
+            f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}",
+            node.span,
+        )
     for number, (field, kind) in enumerate(zip(found.fields, kinds, strict=True), 1):
         if not can_coerce(field.type, kind):
-            said = (
+            context.error(
+                "TYPE_MISMATCH",
                 f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({kind})"
-                f" at column {number}"
+                f" at column {number}",
+                node.span,
             )
-            context.error("TYPE_MISMATCH", said, node.span)
 
 
 def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
@@ -182,8 +193,7 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
     inner: s.QueryBody = union.right
     while isinstance(inner, s.QueryNode):
         if inner.limit is not None:
-            said = "FETCH FIRST / LIMIT clause in the step relation of recursion"
-            context.error("INVALID_LIMIT_CLAUSE", said, _limit(inner))
+            context.error("INVALID_LIMIT_CLAUSE", "FETCH FIRST / LIMIT clause in the step relation of recursion", _limit(inner))
         inner = inner.body
     if not isinstance(inner, s.Select) or next(_references(inner.relation, name), None) is None:
         context.error(_INVALID, _OUTSIDE, own[0].span)

@@ -190,8 +190,12 @@ class QueryResult:
         for column in columns:
             value = given[column.name]
             if not column.nullable:
-                said = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
-                failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", said))
+                failure = e.Apply(
+                    column.type,
+                    "fail",
+                    (),
+                    ("CONSTRAINT_VIOLATION", (f"NULL value not allowed for NOT NULL column: {column.name.lower()}")),
+                )
                 value = e.Apply(column.type, "coalesce", (value, failure))
             values.append(value)
         return values
@@ -327,9 +331,12 @@ class RelationAnalyzer:
     def _refuse_period(self, node: s.Table, what: str) -> None:
         """Refuse a version of what has none: Trino reads it as it is now without a word."""
         if node.period is not None:
-            said = f"'{node.name.parts[-1].text}' is {what}, which has no versions"
-            hint = f"Write {node.period.words} behind the tables that it reads."
-            self.context.error("NOT_SUPPORTED", said, node.period.span, hint)
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"'{node.name.parts[-1].text}' is {what}, which has no versions",
+                node.period.span,
+                f"Write {node.period.words} behind the tables that it reads.",
+            )
 
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
         """Give the relation of a table under the name that is written."""
@@ -372,8 +379,9 @@ class RelationAnalyzer:
             result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
         except RowMergeError as error:
             site = "" if error.line is None else f"line {error.line}:{error.column}: "
-            said = f"Failed analyzing stored view '{view.qualified}': {site}{error.message}"
-            self.context.error("INVALID_VIEW", said, node.span, error.hint)
+            self.context.error(
+                "INVALID_VIEW", f"Failed analyzing stored view '{view.qualified}': {site}{error.message}", node.span, error.hint
+            )
         self._check_fresh(view, result, node)
         columns = view.definition.columns
         qualifier = tuple(part.value for part in node.name.parts)
@@ -402,8 +410,12 @@ class RelationAnalyzer:
             elif common_type(field.type, column.type) != column.type:
                 why = f"{given} cannot be coerced to {kept}"
         if why is not None:
-            said = f"View '{view.qualified}' is stale or in invalid state: {why}"
-            self.context.error("VIEW_IS_STALE", said, node.span, "CREATE OR REPLACE VIEW makes it anew.")
+            self.context.error(
+                "VIEW_IS_STALE",
+                f"View '{view.qualified}' is stale or in invalid state: {why}",
+                node.span,
+                "CREATE OR REPLACE VIEW makes it anew.",
+            )
 
     def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
         self.context.expand(node.span)
@@ -455,8 +467,11 @@ class RelationAnalyzer:
         if columns:
             result = replace(result, fields=tuple(field for field in result.fields if not field.hidden))
         if columns and len(columns) != len(result.fields):
-            said = f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available"
-            self.context.error("MISMATCHED_COLUMN_ALIASES", said, node.span)
+            self.context.error(
+                "MISMATCHED_COLUMN_ALIASES",
+                f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available",
+                node.span,
+            )
         names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
         fields = tuple(
             replace(f, name=name, qualifier=(alias.value,), aliased=f.aliased or bool(columns))
@@ -481,11 +496,12 @@ class RelationAnalyzer:
         read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
         lateral = not all(column.outer for column in read)
         if lateral and any(column.outer for column in read):
-            said = (
-                "UNNEST of the left side of its join together with columns of a query around both is not supported by this engine"
+            self.context.error(
+                "NOT_SUPPORTED",
+                "UNNEST of the left side of its join together with columns of a query around both is not supported by this engine",
+                node.span,
+                "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS JOIN UNNEST(...).",
             )
-            hint = "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS JOIN UNNEST(...)."
-            self.context.error("NOT_SUPPORTED", said, node.span, hint)
         reads = sum(map(e.reads, items), e.Reads(generates=True))
         reaching = tuple((c, d - 1) for c, d in analyzer.outer)
         columns = tuple(e.Column(f.type, f.symbol) for f in fields)
@@ -540,9 +556,12 @@ class RelationAnalyzer:
         self._check_lateral(node, left)
         if right.lateral and not right.deterministic and not right.cut:
             # Spark refuses it, but for a left side of one row.
-            said = "What reads the left side of its join cannot depend on chance in this engine"
-            hint = "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10)."
-            self.context.error("NOT_SUPPORTED", said, node.right.span, hint)
+            self.context.error(
+                "NOT_SUPPORTED",
+                "What reads the left side of its join cannot depend on chance in this engine",
+                node.right.span,
+                "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10).",
+            )
         if right.lateral:
             self._check_separable(node, left, right)
         if node.using:
@@ -608,15 +627,15 @@ class RelationAnalyzer:
         read = (part for part in s.walk(right) if isinstance(part, s.Name))
         named = next((part for part in read if scope.find([p.value for p in part.parts]) is not None), None)
         if named is not None and node.kind in {"RIGHT", "FULL"}:
-            said = f"LATERAL reference not allowed in {node.kind} JOIN"
-            self.context.error("INVALID_COLUMN_REFERENCE", said, named.span)
+            self.context.error("INVALID_COLUMN_REFERENCE", f"LATERAL reference not allowed in {node.kind} JOIN", named.span)
         always = isinstance(node.on, s.Literal) and node.on.kind == "boolean" and node.on.value.upper() == "TRUE"
         if always or (node.on is None and not node.using):
             return
         span = node.span if node.on is None else node.on.error_span
         if isinstance(right, s.Unnest):
-            said = f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE"
-            self.context.error("NOT_SUPPORTED", said, span)
+            self.context.error(
+                "NOT_SUPPORTED", f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE", span
+            )
         if node.kind == "FULL":
             self.context.error(
                 "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span

@@ -166,8 +166,11 @@ def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyz
 
 def _check_aliases(context: Context, item: s.AllColumns, count: int) -> None:
     if len(item.aliases) != count:
-        said = f"Column alias list has {len(item.aliases)} entries but relation has {count} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, item.aliases[0].span)
+        context.error(
+            "MISMATCHED_COLUMN_ALIASES",
+            f"Column alias list has {len(item.aliases)} entries but relation has {count} columns",
+            item.aliases[0].span,
+        )
 
 
 def _output(context: Context, value: e.Typed, field: ScopeField, node: s.Node, used: set[str]) -> Output:

@@ -53,12 +53,14 @@ def _zone(context: Context, node: s.Expression) -> str:
     span = context.statement_span(node.span)
     if value.type.base != "varchar" and value.type != INTERVAL_DAY:
         shown = formatted(node, context.text)
-        said = f"Expected expression of varchar or interval day-time type, but '{shown}' has {value.type} type"
-        context.error("TYPE_MISMATCH", said, span)
+        context.error(
+            "TYPE_MISMATCH",
+            f"Expected expression of varchar or interval day-time type, but '{shown}' has {value.type} type",
+            span,
+        )
     found = value.value if isinstance(value, e.Constant) else context.evaluate([value], node.span)[0]
     if found is None:
-        said = f"TIME ZONE expression '{formatted(node, context.text)}' not supported"
-        context.error("GENERIC_INTERNAL_ERROR", said, span)
+        context.error("GENERIC_INTERNAL_ERROR", f"TIME ZONE expression '{formatted(node, context.text)}' not supported", span)
     if value.type == INTERVAL_DAY:
         seconds = Decimal(found) if isinstance(found, str) else Decimal(found.total_seconds())
         return _of_interval(context, seconds, span)
@@ -104,9 +106,12 @@ def check_session(context: Context, properties: Sequence[tuple[st.TableName, s.E
         known = _property(context, name, value)
         _property_value(context, known, value)
         if known.name in {TIME_ZONE, RECURSION}:
-            said = f"{known.name} in WITH SESSION is not supported by this engine"
-            hint = f"Write SET SESSION {known.name} = ... before the query, and RESET SESSION {known.name} behind it."
-            context.error("NOT_SUPPORTED", said, name.span, hint)
+            context.error(
+                "NOT_SUPPORTED",
+                f"{known.name} in WITH SESSION is not supported by this engine",
+                name.span,
+                f"Write SET SESSION {known.name} = ... before the query, and RESET SESSION {known.name} behind it.",
+            )
 
 
 def _property(context: Context, written: st.TableName, value: s.Expression | None) -> SessionProperty:

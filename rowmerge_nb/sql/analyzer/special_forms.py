@@ -36,8 +36,9 @@ def _nullif(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     first, second = (analyzer.analyze(argument) for argument in node.arguments)
     common = common_type(first.type, second.type)
     if common is None:
-        said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
-        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Types are not comparable with NULLIF: {first.type} vs {second.type}", node.error_span
+        )
     same = e.Apply(BOOLEAN, "=", analyzer.comparable((first, second), common))
     return e.Apply(first.type, "nullif", (first, same))
 
@@ -46,8 +47,9 @@ def _if(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     condition = analyzer.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
     values = [analyzer.analyze(argument) for argument in node.arguments[1:]]
     if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
-        said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
-        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Result types for IF must be the same: {values[0].type} vs {values[1].type}", node.error_span
+        )
     values = analyzer.alike(values, node.arguments[1:], "IF results")
     return e.Apply(values[0].type, "case", (condition, *values))
 

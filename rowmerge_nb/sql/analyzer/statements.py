@@ -103,13 +103,16 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
         _shift(error, statement)
         raise
     if statement.kind == ExplainType.ANALYZE:
-        said = "EXPLAIN ANALYZE is not supported by this engine"
-        context.error("NOT_SUPPORTED", said, context.statement_span(), "Run the statement: its report has the numbers.")
-    if statement.kind == ExplainType.IO:
-        said = "EXPLAIN (TYPE IO) is not supported by this engine"
         context.error(
             "NOT_SUPPORTED",
-            said,
+            "EXPLAIN ANALYZE is not supported by this engine",
+            context.statement_span(),
+            "Run the statement: its report has the numbers.",
+        )
+    if statement.kind == ExplainType.IO:
+        context.error(
+            "NOT_SUPPORTED",
+            "EXPLAIN (TYPE IO) is not supported by this engine",
             context.statement_span(),
             "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
         )
@@ -184,8 +187,11 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     actual = [field.type for field in result.fields]
     if len(kinds) != len(actual) or not all(is_assignable(t, k) for k, t in zip(kinds, actual, strict=True)):
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
-        said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
-        context.error("TYPE_MISMATCH", said, context.statement_span(statement.query.tree.span))
+        context.error(
+            "TYPE_MISMATCH",
+            f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]",
+            context.statement_span(statement.query.tree.span),
+        )
     checks = check_constraints(context, target, span, subqueries=True)
     filled = {column.name for column in columns}
     omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled}
@@ -224,8 +230,11 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
             hint = did_you_mean(name.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
             context.error("COLUMN_NOT_FOUND", said, context.statement_span(name.span), hint)
         if name.value in chosen:
-            said = f"Insert column name is specified more than once: {name.value}"
-            context.error("DUPLICATE_COLUMN_NAME", said, context.statement_span(name.span))
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Insert column name is specified more than once: {name.value}",
+                context.statement_span(name.span),
+            )
         chosen[name.value] = column
     return list(chosen.values())
 

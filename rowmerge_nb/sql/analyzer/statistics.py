@@ -61,9 +61,12 @@ def _rows(context: Context, found: QueryResult | RelationResult) -> Sequence[tup
     try:
         estimate = estimated(found.tree)
     except NotEstimatedError as error:
-        said = f"SHOW STATS of a query with {error} is not supported by this engine"
-        hint = "What is estimated are the rows of one table: SELECT ... FROM a table, WHERE and LIMIT."
-        context.error("NOT_SUPPORTED", said, context.statement_span(), hint)
+        context.error(
+            "NOT_SUPPORTED",
+            f"SHOW STATS of a query with {error} is not supported by this engine",
+            context.statement_span(),
+            "What is estimated are the rows of one table: SELECT ... FROM a table, WHERE and LIMIT.",
+        )
     rows = []
     for index, field in enumerate(found.fields):
         known = estimate.of(Column(field.type, field.symbol))

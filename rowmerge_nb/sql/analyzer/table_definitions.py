@@ -38,8 +38,9 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
     span = context.statement_span(statement.name.span)
     if statement.replace and statement.if_not_exists:
-        said = "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together"
-        context.error("SYNTAX_ERROR", said, span, "Leave one of them out.")
+        context.error(
+            "SYNTAX_ERROR", "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together", span, "Leave one of them out."
+        )
     name = context.place(statement.name, span)
     there, view = context.lookup(statement.name), context.view(statement.name, span)
     exists = view is not None or (there is not None and there.dataframe is None)
@@ -117,8 +118,12 @@ class _Columns:
             if column.comment is not None:
                 refuse_comment(context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT)
             if column.default is not None and not context.tables.stores_defaults(self._catalog):
-                said = f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'"
-                context.error("NOT_SUPPORTED", said, name.span, "Write the columns instead of LIKE, without the default.")
+                context.error(
+                    "NOT_SUPPORTED",
+                    f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'",
+                    name.span,
+                    "Write the columns instead of LIKE, without the default.",
+                )
             self._add(column, like.span)
 
     def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
@@ -128,8 +133,12 @@ class _Columns:
             found = context.lookup(name)
         except RowMergeError as error:
             if error.code == "CATALOG_NOT_FOUND":
-                said = f"LIKE table catalog '{parts[0]}' not found"
-                context.error("CATALOG_NOT_FOUND", said, span, f"There are: {', '.join(context.tables.catalogs())}.")
+                context.error(
+                    "CATALOG_NOT_FOUND",
+                    f"LIKE table catalog '{parts[0]}' not found",
+                    span,
+                    f"There are: {', '.join(context.tables.catalogs())}.",
+                )
             if error.code != "SCHEMA_NOT_FOUND":
                 raise
             found = None
@@ -140,12 +149,14 @@ class _Columns:
 
     def _inherit(self, table: a.TableBinding, span: st.Span) -> None:
         if table.metadata is None or table.catalog != self._catalog:
-            said = "CREATE TABLE LIKE table INCLUDING PROPERTIES across catalogs is not supported"
-            hint = "Leave INCLUDING PROPERTIES out, and write them behind WITH."
-            self._context.error("NOT_SUPPORTED", said, span, hint)
+            self._context.error(
+                "NOT_SUPPORTED",
+                "CREATE TABLE LIKE table INCLUDING PROPERTIES across catalogs is not supported",
+                span,
+                "Leave INCLUDING PROPERTIES out, and write them behind WITH.",
+            )
         if self._inherited is not None:
-            said = "Only one LIKE clause can specify INCLUDING PROPERTIES"
-            self._context.error("NOT_SUPPORTED", said, span)
+            self._context.error("NOT_SUPPORTED", "Only one LIKE clause can specify INCLUDING PROPERTIES", span)
         self._inherited = table.metadata.properties
 
 
@@ -178,8 +189,12 @@ def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> No
     """A table holds everything but intervals, and no parts of a second below the microsecond."""
     fine = too_precise(kind)
     if fine is not None:
-        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
-        context.error("NOT_SUPPORTED", said, span, f"Write {fine.base} with a precision of 6 at most.")
+        context.error(
+            "NOT_SUPPORTED",
+            f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more",
+            span,
+            f"Write {fine.base} with a precision of 6 at most.",
+        )
     if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
         context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
 

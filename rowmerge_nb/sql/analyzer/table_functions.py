@@ -47,9 +47,12 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
         context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
     name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
     if name not in _PARAMETERS:
-        said = f"Table function '{'.'.join(parts)}' not registered"
-        hint = "There are: sequence(start, stop, step), exclude_columns(input, columns)."
-        context.error("FUNCTION_NOT_FOUND", said, node.name.span, hint)
+        context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Table function '{'.'.join(parts)}' not registered",
+            node.name.span,
+            "There are: sequence(start, stop, step), exclude_columns(input, columns).",
+        )
     return _arguments(context, node, _PARAMETERS[name])
 
 
@@ -89,8 +92,7 @@ def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer:
     start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
     if (start < stop and step <= 0) or (start > stop and step >= 0):
         needed = "positive" if start < stop else "negative"
-        said = f"Step must be {needed} for sequence [{start}, {stop}]"
-        context.error("INVALID_FUNCTION_ARGUMENT", said, None)
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {needed} for sequence [{start}, {stop}]", None)
     field = ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT)
     # Spark's range leaves out its end, and wants a step even where there is but one number.
     step = step or 1
@@ -102,11 +104,15 @@ def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str,
     """Give what is given for each parameter: all arguments are named, or none is."""
     named = [parameter for parameter, _ in node.arguments if parameter is not None]
     if named and len(named) < len(node.arguments):
-        said = "All arguments must be passed by name or all must be passed positionally"
-        context.error("INVALID_ARGUMENTS", said, _first_argument(node))
+        context.error(
+            "INVALID_ARGUMENTS", "All arguments must be passed by name or all must be passed positionally", _first_argument(node)
+        )
     if len(node.arguments) > len(parameters):
-        said = f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments"
-        context.error("INVALID_ARGUMENTS", said, _first_argument(node))
+        context.error(
+            "INVALID_ARGUMENTS",
+            f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments",
+            _first_argument(node),
+        )
     given: dict[str, s.Expression] = {}
     for parameter, (written, value) in zip(parameters, node.arguments, strict=False):
         chosen = written.value if written is not None else parameter
@@ -117,8 +123,9 @@ def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str,
             context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", place)
         wanted, found = _KINDS.get(chosen, "expression"), _kind(value)
         if wanted != found:
-            said = f"Invalid argument {chosen.upper()}. Expected {wanted}, got {found}"
-            context.error("INVALID_FUNCTION_ARGUMENT", said, place)
+            context.error(
+                "INVALID_FUNCTION_ARGUMENT", f"Invalid argument {chosen.upper()}. Expected {wanted}, got {found}", place
+            )
         given[chosen] = value
     missing = next((parameter for parameter, needed in parameters.items() if needed and parameter not in given), None)
     if missing is not None:
@@ -146,6 +153,9 @@ def _constant(context: Context, parameter: str, node: s.Expression, analyzer: Ex
     while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
         sign, inner = (-sign if inner.operator == "-" else sign), inner.operand
     if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
-        said = f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {kind}"
-        context.error("NOT_SUPPORTED", said, node.span)
+        context.error(
+            "NOT_SUPPORTED",
+            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {kind}",
+            node.span,
+        )
     return sign * int(inner.value)

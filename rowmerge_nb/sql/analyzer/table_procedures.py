@@ -92,8 +92,12 @@ def _constraint(
     condition = analyzer.condition(where, _WHERE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
-        said = f"WHERE of procedure {procedure.name} can only say which values single columns have"
-        context.error("NOT_SUPPORTED", said, where.error_span, _WHOLE)
+        context.error(
+            "NOT_SUPPORTED",
+            f"WHERE of procedure {procedure.name} can only say which values single columns have",
+            where.error_span,
+            _WHOLE,
+        )
     return constraint_of(condition, names)
 
 
@@ -115,8 +119,12 @@ def _arguments(context: Context, catalog: str, procedure: TableProcedure, action
     of = f"catalog '{catalog}' table procedure '{procedure.name}' property"
     for name, argument in given.items():
         if name not in known:
-            said = f"{of[0].upper()}{of[1:]} '{name}' does not exist"
-            context.error("INVALID_PROCEDURE_ARGUMENT", said, argument.span, did_you_mean(name, known) or hint)
+            context.error(
+                "INVALID_PROCEDURE_ARGUMENT",
+                f"{of[0].upper()}{of[1:]} '{name}' does not exist",
+                argument.span,
+                did_you_mean(name, known) or hint,
+            )
         values[name] = _value(context, known[name], f"{of} '{name}'", argument)
     return values
 
@@ -128,8 +136,12 @@ def _value(context: Context, wanted: TableProcedureArgument, of: str, argument: 
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))
     found = analyzer.analyze(argument.value)
     if not can_coerce(found.type, wanted.type):
-        said = f"Invalid value for {of}: Cannot convert [{shown}] to {wanted.type}"
-        context.error(code, said, argument.span, f"Give a constant of type {wanted.type}.")
+        context.error(
+            code,
+            f"Invalid value for {of}: Cannot convert [{shown}] to {wanted.type}",
+            argument.span,
+            f"Give a constant of type {wanted.type}.",
+        )
     value = context.evaluate([analyzer.coerce(found, wanted.type)], argument.value.span)[0]
     if value is None:
         context.error(code, f"Invalid null value for {of} from [{shown}]", argument.span, "Leave the argument out.")

@@ -112,8 +112,12 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
     context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
     target = context.target(name, context.statement_span(name.span))
     if target.dataframe is not None:
-        said = f"'{target.display}' is {target.kind}; it can be read but not the target of {word}"
-        context.error("NOT_SUPPORTED", said, name.span, target.remedy)
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it can be read but not the target of {word}",
+            name.span,
+            target.remedy,
+        )
     return target
 
 
@@ -135,8 +139,12 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
         if index in indexes:
             # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
-            said = f"Update column name is specified more than once: {column.value}"
-            context.error("DUPLICATE_COLUMN_NAME", said, column.span, "Write one assignment per column.")
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Update column name is specified more than once: {column.value}",
+                column.span,
+                "Write one assignment per column.",
+            )
         indexes[index] = None
     return list(indexes)
 

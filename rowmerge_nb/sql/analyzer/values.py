@@ -153,8 +153,7 @@ def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[
     kinds: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
         if part.width != len(kinds):
-            said = f"Values rows have mismatched sizes: {len(kinds)} vs {part.width}"
-            context.error("TYPE_MISMATCH", said, node.span)
+            context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(kinds)} vs {part.width}", node.span)
         both = _common(kinds, part.types())
         if both is None:
             _refuse(context, node, kinds, part)

@@ -41,8 +41,12 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
     value = analyzer.analyze(period.end)
     kind, pointer_type = value.type, PointerType(period.kind)
     if pointer_type is PointerType.TEMPORAL and kind.base not in _TEMPORAL and kind != UNKNOWN:
-        said = f"Type {kind} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date."
-        context.error("TYPE_MISMATCH", said, period.span, "Write TIMESTAMP '...' or DATE '...'.")
+        context.error(
+            "TYPE_MISMATCH",
+            f"Type {kind} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date.",
+            period.span,
+            "Write TIMESTAMP '...' or DATE '...'.",
+        )
     if isinstance(value, e.Constant):
         pointer = _plain(value)
     else:
@@ -53,8 +57,12 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
         context.error("INVALID_ARGUMENTS", "Pointer value cannot be NULL", period.span)
     version = ConnectorTableVersion(pointer, pointer_type, kind)
     if pointer_type is PointerType.TEMPORAL and version.instant() >= now:
-        hint = "Leave FOR TIMESTAMP AS OF out to read the table as it is now."
-        context.error("INVALID_ARGUMENTS", f"Pointer value '{_shown(pointer, kind)}' is not in the past", period.span, hint)
+        context.error(
+            "INVALID_ARGUMENTS",
+            f"Pointer value '{_shown(pointer, kind)}' is not in the past",
+            period.span,
+            "Leave FOR TIMESTAMP AS OF out to read the table as it is now.",
+        )
     return version
 
 

@@ -75,11 +75,17 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
     if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
         return base
     if window.partition_by:
-        said = "WINDOW specification with named WINDOW reference cannot specify PARTITION BY"
-        error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
+        error(
+            "INVALID_PARTITION_BY",
+            "WINDOW specification with named WINDOW reference cannot specify PARTITION BY",
+            window.partition_by[0].error_span,
+        )
     if window.order_by and base.order_by:
-        said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"
-        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
+        error(
+            "INVALID_ORDER_BY",
+            "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY",
+            order_span(analyzer, window.order_by),
+        )
     if base.frame:
         error("INVALID_WINDOW_REFERENCE", "Cannot reference named WINDOW containing frame specification", window.name.span)
     return replace(window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None)
@@ -121,8 +127,11 @@ def _analyzed_window(analyzer: CallAnalyzer, window: s.Window) -> tuple[tuple[e.
     keys = [analyzer.sort(item) for item in window.order_by]
     for key, item in zip(keys, window.order_by, strict=True):
         if not is_orderable(key.value.type):
-            said = f"{key.value.type} is not orderable, and therefore cannot be used in window function ORDER BY"
-            analyzer.context.error("TYPE_MISMATCH", said, item.span)
+            analyzer.context.error(
+                "TYPE_MISMATCH",
+                f"{key.value.type} is not orderable, and therefore cannot be used in window function ORDER BY",
+                item.span,
+            )
     frame, order_by = analyzed_frame(analyzer, window, keys)
     return partition_by, frame, order_by
 
@@ -136,8 +145,7 @@ def check_window(analyzer: CallAnalyzer, node: s.Call, window: s.Window) -> None
     if node.name in _WITHOUT_FRAME and window.frame is not None:
         error("INVALID_WINDOW_FRAME", f"Cannot specify window frame for {node.name} function", window.frame.span)
     if node.nulls is not None and node.name not in _OF_VALUES:
-        said = f"Cannot specify null treatment clause for {node.name} function"
-        error("NULL_TREATMENT_NOT_ALLOWED", said, node.error_span)
+        error("NULL_TREATMENT_NOT_ALLOWED", f"Cannot specify null treatment clause for {node.name} function", node.error_span)
 
 
 def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
@@ -146,11 +154,13 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
         return
     if node.distinct:
         shown = formatted(node, analyzer.context.text)
-        said = f"Only aggregation window functions with DISTINCT are supported: {shown}"
-        analyzer.context.error("NOT_SUPPORTED", said, replace(analyzer.select or node.error_span, about=node.error_span))
+        analyzer.context.error(
+            "NOT_SUPPORTED",
+            f"Only aggregation window functions with DISTINCT are supported: {shown}",
+            replace(analyzer.select or node.error_span, about=node.error_span),
+        )
     if node.order_by:
-        said = "Only aggregation window functions with ORDER BY are supported"
-        analyzer.context.error("NOT_SUPPORTED", said, node.error_span)
+        analyzer.context.error("NOT_SUPPORTED", "Only aggregation window functions with ORDER BY are supported", node.error_span)
 
 
 def analyzed_frame(
@@ -217,29 +227,44 @@ def _offset(
     error = analyzer.context.error
     if frame.unit != "RANGE":
         if frame.unit == "GROUPS" and not keys:
-            said = "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY"
-            error("MISSING_ORDER_BY", said, inner_span(analyzer, window))
+            error(
+                "MISSING_ORDER_BY",
+                "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY",
+                inner_span(analyzer, window),
+            )
         offset = analyzer.analyze(node)
         if not (is_exact(offset.type) and not (offset.type.base == "decimal" and offset.type.parameters[1])):
-            said = f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})"
-            error("TYPE_MISMATCH", said, node.error_span)
+            error(
+                "TYPE_MISMATCH",
+                f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})",
+                node.error_span,
+            )
         offset = _constant(analyzer, offset, node)
         return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
     if not keys:
         error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", inner_span(analyzer, window))
     if len(keys) > 1:
-        said = f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})"
-        error("INVALID_ORDER_BY", said, order_span(analyzer, window.order_by))
+        error(
+            "INVALID_ORDER_BY",
+            f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})",
+            order_span(analyzer, window.order_by),
+        )
     (key,) = keys
     kind = key.value.type
     if not (is_numeric(kind) or kind.base in _DATED or kind in _INTERVALS):
-        said = f"{_RANGE} that sort item type be numeric, datetime or interval (actual: {kind})"
-        error("TYPE_MISMATCH", said, window.order_by[0].value.error_span)
+        error(
+            "TYPE_MISMATCH",
+            f"{_RANGE} that sort item type be numeric, datetime or interval (actual: {kind})",
+            window.order_by[0].value.error_span,
+        )
     offset = analyzer.analyze(node)
     common = _added(kind, offset.type)
     if common is None:
-        said = f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({kind})"
-        error("TYPE_MISMATCH", said, node.error_span)
+        error(
+            "TYPE_MISMATCH",
+            f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({kind})",
+            node.error_span,
+        )
     if kind.base == "time" or kind in _INTERVALS:
         analyzer.refuse(f"A frame of RANGE over values of type {kind} is not supported by this engine", node)
     offset = _constant(analyzer, offset, node)
@@ -266,8 +291,7 @@ def _constant(analyzer: CallAnalyzer, offset: e.Typed, node: s.Expression) -> e.
         (value,) = value.arguments
     negative = isinstance(value, e.Apply) and value.name == "negate" and isinstance(value.arguments[0], e.Constant)
     if negative or (isinstance(value, e.Constant) and (value.value is None or value.value.startswith("-"))):
-        said = "Window frame offset value must not be negative or null"
-        analyzer.context.error("INVALID_WINDOW_FRAME", said, node.error_span)
+        analyzer.context.error("INVALID_WINDOW_FRAME", "Window frame offset value must not be negative or null", node.error_span)
     if not isinstance(value, e.Constant):
         analyzer.refuse("The offset of a window's frame that is no constant is not supported by this engine", node)
     return offset

@@ -220,8 +220,10 @@ def _stored(text: str, source: Type, target: Type, writer: Writer, fail: Callabl
     made, length = writer(text, source, target, fail), target.parameters[0]
     if source.parameters and source.parameters[0] <= length:
         return made
-    said = f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"
-    message = fail("INVALID_CAST_ARGUMENT", text_literal(said))
+    message = fail(
+        "INVALID_CAST_ARGUMENT",
+        text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
+    )
     return f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {made} ELSE {message} END"
 
 

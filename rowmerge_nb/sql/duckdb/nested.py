@@ -71,8 +71,13 @@ def subscript_text(texts: Sequence[str], kind: Type, fail: Callable[..., str]) -
         zero = fail(_CODE, "'SQL array indices start at 1'")
         shown = f"CAST({index} AS VARCHAR)"
         negative = fail(_CODE, "'Array subscript is negative: '", shown)
-        said = "'Array subscript must be less than or equal to array length: '"
-        beyond = fail(_CODE, said, shown, "' > '", f"CAST(len({whole}) AS VARCHAR)")
+        beyond = fail(
+            _CODE,
+            "'Array subscript must be less than or equal to array length: '",
+            shown,
+            "' > '",
+            f"CAST(len({whole}) AS VARCHAR)",
+        )
         return (
             f"CASE WHEN {whole} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
             f"WHEN {index} > len({whole}) THEN {beyond} ELSE {whole}[{index}] END"

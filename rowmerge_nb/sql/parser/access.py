@@ -103,8 +103,11 @@ class AccessReader(MergeReader):
             self._grantor()
         wrong = next((name for name in names if name.text.upper() in _PRIVILEGES), None)
         if wrong is not None:
-            said = "May not use a privilege name as a role name"
-            self.refused(ParseError(said, hint="Write ON and a table behind a privilege.").at(wrong.span))
+            self.refused(
+                ParseError("May not use a privilege name as a role name", hint="Write ON and a table behind a privilege.").at(
+                    wrong.span
+                )
+            )
         return st.RoleStatement(*self.whole(), kind, names[0], self._in_catalog())
 
     def _principal(self) -> st.Identifier | None:

@@ -100,8 +100,11 @@ class DefinitionReader(AccessReader):
 
     def _refuse_clause(self, statement: str) -> None:
         """Remember that a clause is refused; what cannot be read is told before."""
-        said = f"{self.token.word} of {statement} is not supported by this engine"
-        self.refused(ParseError(said, code="NOT_SUPPORTED", hint="Leave it out.").at(self.token.span))
+        self.refused(
+            ParseError(
+                f"{self.token.word} of {statement} is not supported by this engine", code="NOT_SUPPORTED", hint="Leave it out."
+            ).at(self.token.span)
+        )
 
     def _refuse_later(self, start: int, said: str | None = None, hint: str | None = None) -> None:
         """Remember that a statement is refused once it is read, so that what cannot be read is told before.
@@ -247,8 +250,11 @@ class DefinitionReader(AccessReader):
             self._refuse_clause("ALTER TABLE")
             self._properties()
         if within and not added:
-            said = f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified"
-            kind = AnalysisError(said, code="NOT_SUPPORTED", hint="Write the name alone.").at(st.Span(0, 1, 1, 1, first.span))
+            kind = AnalysisError(
+                f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be qualified",
+                code="NOT_SUPPORTED",
+                hint="Write the name alone.",
+            ).at(st.Span(0, 1, 1, 1, first.span))
         return st.ColumnDefinition(name, kind, nullable, comment, default), tuple(within)
 
     def _type_of_column(
@@ -556,8 +562,11 @@ class DefinitionReader(AccessReader):
         """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
         what = self.take().word
         if what == "FUNCTION":
-            said = "This connector does not support creating functions"
-            self._refuse_now(start, _WITHOUT_PATH if len(self.table_name().parts) == 1 else said, "CREATE FUNCTION")
+            self._refuse_now(
+                start,
+                _WITHOUT_PATH if len(self.table_name().parts) == 1 else ("This connector does not support creating functions"),
+                "CREATE FUNCTION",
+            )
         self._accept_if("NOT", "EXISTS")
         self.identifier()
         self.expect("USING")

@@ -535,8 +535,12 @@ class PrimaryReader(WindowReader):
             if not self.accept("*"):
                 self.note("<identifier>")
                 self.fail()
-            said = "label.* syntax is only supported as the only argument of row pattern count function"
-            self.refused(AnalysisError(said, code="INVALID_FUNCTION_ARGUMENT").at(self.span_from(start)))
+            self.refused(
+                AnalysisError(
+                    "label.* syntax is only supported as the only argument of row pattern count function",
+                    code="INVALID_FUNCTION_ARGUMENT",
+                ).at(self.span_from(start))
+            )
             self.restart()
             return ()
         return self.listed(only_name=True)

@@ -393,8 +393,13 @@ class StatementReader(DefinitionReader):
         parts = list(s.walk(value))
         name = next((part for part in parts if isinstance(part, s.Name)), None)
         if name is not None and not any(isinstance(part, s.Lambda) for part in parts):
-            said = "Constant expression cannot contain column references"
-            self.refused(AnalysisError(said, code="EXPRESSION_NOT_CONSTANT", hint="Give a constant.").at(name.span))
+            self.refused(
+                AnalysisError(
+                    "Constant expression cannot contain column references",
+                    code="EXPRESSION_NOT_CONSTANT",
+                    hint="Give a constant.",
+                ).at(name.span)
+            )
         span, is_literal = self.span_from(start), isinstance(value, s.Literal)
         text = span.of(self.text)
         return st.WrittenValue(text if is_literal else f"({text})", span, is_literal, value)

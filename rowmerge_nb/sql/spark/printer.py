@@ -188,8 +188,9 @@ class _Printer:
         negated = "NOT " if node.detail else ""
         if not escape:
             return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
-        said = "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
-        dangling = self.failure("INVALID_FUNCTION_ARGUMENT", said)
+        dangling = self.failure(
+            "INVALID_FUNCTION_ARGUMENT", "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
+        )
         long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
 
         def write(text: str, mark: str) -> str:
@@ -242,9 +243,12 @@ class _Printer:
             return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {there} THEN try_element_at({base}, {index}) ELSE {missing} END"
         zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
         negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
-        said = "'Array subscript must be less than or equal to array length: '"
         beyond = self.failure(
-            "INVALID_FUNCTION_ARGUMENT", said, f"CAST({index} AS STRING)", "' > '", f"CAST(size({base}) AS STRING)"
+            "INVALID_FUNCTION_ARGUMENT",
+            "'Array subscript must be less than or equal to array length: '",
+            f"CAST({index} AS STRING)",
+            "' > '",
+            f"CAST(size({base}) AS STRING)",
         )
         return (
             f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
