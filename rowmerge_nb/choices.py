@@ -8,19 +8,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = [
-    "CHOSEN_RULES",
-    "ROW_CHANGES",
-    "Dialect",
-    "ExplainFormat",
-    "ExplainType",
-    "Flow",
-    "RepeatedMatches",
-    "StatementState",
-    "TraceLevel",
-]
-
-
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 """The kinds of statements that change rows in place; they are reported in full, and can be run once more."""
 

@@ -12,8 +12,6 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-__all__ = ["SAFE_PATH", "parameters", "with_safe_path"]
-
 SAFE_PATH: Final = "pg_catalog, pg_temp"
 """The search path of all connections: the server's own names, and temporary tables behind them."""
 _PAIR: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)")

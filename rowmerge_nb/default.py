@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.trace.audit import Audit
 
-__all__ = ["audit", "default_engine", "made_engine", "restore", "run", "undo"]
-
 _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []

@@ -12,8 +12,6 @@ from rowmerge_nb.errors import RowMergeError
 if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
 
-__all__ = ["SETUP", "STATEMENT", "run"]
-
 CREATE = """CREATE TABLE accounts (
     customer VARCHAR,
     purchases DECIMAL,

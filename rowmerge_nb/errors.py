@@ -23,22 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "MERGE_FLOW",
-    "AnalysisError",
-    "ConnectorError",
-    "DuplicateMatchError",
-    "ExecutionError",
-    "ParseError",
-    "RowMergeError",
-    "SetupError",
-    "StatementInterrupted",
-    "checked",
-    "checked_name",
-    "checked_path",
-    "error_text",
-]
-
 T = TypeVar("T")
 
 SHOWN_VALUE: Final = 80
@@ -54,15 +38,24 @@ class TextSpan(Protocol):
     """A stretch of a statement's text: offsets of its begin and its end, the line and column of its begin, and what it is about."""
 
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """Where it begins, in code points."""
+
     @property
-    def end(self) -> int: ...
+    def end(self) -> int:
+        """Where it ends, in code points."""
+
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """The line of its begin, counted from 1."""
+
     @property
-    def column(self) -> int: ...
+    def column(self) -> int:
+        """The column of its begin, counted from 1."""
+
     @property
-    def about(self) -> TextSpan | None: ...
+    def about(self) -> TextSpan | None:
+        """What it is about."""
 
 
 class RowMergeError(Exception):

@@ -16,8 +16,6 @@ from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Check", "doctor"]
-
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
 

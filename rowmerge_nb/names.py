@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-__all__ = ["backquoted", "did_you_mean", "nearest", "quoted", "quoted_where_needed"]
-
 
 def quoted(name: str) -> str:
     """Write a name so that every engine of standard SQL takes it as it is.

@@ -22,8 +22,6 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["PREFIX", "PrivateDirectory", "needs_temporary_space", "opened_own_directory", "opened_own_file", "sweep"]
-
 PREFIX: Final = "rowmerge_nb-"
 _LOCK: Final = "lock"
 _MARK: Final = b"A private directory of rowmerge_nb\n"

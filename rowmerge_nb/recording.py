@@ -14,8 +14,6 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["main"]
-
 # 40,000 rows: tables that are too large to be read where the statement is planned.
 _NUMBERS: Final = (
     "(SELECT (a - 1) * 200 + b AS n FROM UNNEST(sequence(1, 200)) AS u (a) CROSS JOIN UNNEST(sequence(1, 200)) AS v (b)) AS w"

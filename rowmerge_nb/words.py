@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MINUS", "KnownRows", "code", "code_parts", "join", "number", "plural"]
-
 MINUS: Final = "\N{MINUS SIGN}"
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.comparison import Comparison
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Engine", "TableInfo"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from rowmerge_nb.names import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["fault_of", "steps"]
-
 ACTIONS: Final = ("raise", "kill", "delay", "twice")
 PLACES: Final = ("before", "after")
 DELAY: Final = 2.0

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.engine.tasks.faults import Fault
 
-__all__ = ["Options"]
-
 _CHOICES: Mapping[str, tuple[StrEnum, ...]] = {
     "era": tuple(Era),
     "duplicates": CHOSEN_RULES,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.record import Record
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
 
-__all__ = ["Recording", "Result"]
-
 _NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
 MOST_ROWS: Final = 60
 """So many rows of a query or of RETURNING are shown."""

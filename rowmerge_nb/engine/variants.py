@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.trace import DuplicateGroup, Trace
 
-__all__ = ["MOST_ROWS", "under_other_paradigm", "variants_of"]
-
 MOST_ROWS: Final = 1_000
 """Of statements with more joined rows nothing is derived."""
 _OPTIONS: Final = ("paradigm", "era", "duplicates")

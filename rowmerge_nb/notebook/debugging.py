@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Recording
     from rowmerge_nb.trace.record import Record, RecordedFailure
 
-__all__ = ["connectors_error", "register", "unregister"]
-
 
 def register(shell: InteractiveShell) -> None:
     """Have the shell's debugger look for the connector's own error first."""

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = [
-    "Bundle",
-    "error_bundle",
-    "grid_bundle",
-    "plan_bundle",
-    "result_bundle",
-    "show",
-    "show_all",
-    "show_beneath_report",
-    "text_bundle",
-    "without_traceback",
-]
-
 Bundle = dict[str, Any]
 """Mime type to content."""
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
 
-__all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
-
 _ENGINE_OPTIONS: Final = ("paradigm", "flow", "duplicates", "era", "dialect", "trace", "verify")
 
 

@@ -16,19 +16,6 @@ from typing import Final, NoReturn
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = [
-    "COMMANDS",
-    "FIRST_WORDS",
-    "OPTIONS",
-    "STATEMENT",
-    "MagicOption",
-    "MagicUse",
-    "docstring",
-    "help_text",
-    "parse_line",
-    "states_of",
-]
-
 
 @dataclass(frozen=True)
 class MagicOption:

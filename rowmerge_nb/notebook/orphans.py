@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.orphans import CatalogOrphans
     from rowmerge_nb.notebook.display import Bundle
 
-__all__ = ["orphans_bundle"]
-
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SPANS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["Progress", "ends_with_cell"]
-
 _DELAY: Final = 0.5
 
 _STEPS: Final = {

@@ -14,8 +14,6 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["number_columns", "row_cells", "sql_cell"]
-
 
 def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
     """Give the first rows of a table; columns are read by their position, since two may have one name.

@@ -13,8 +13,6 @@ from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.sql.constants import constant_of
 
-__all__ = ["Rendered", "render"]
-
 # Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.
 _REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
 

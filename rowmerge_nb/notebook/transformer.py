@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["line_for_empty_cell", "register", "unregister"]
-
 _FIRST: Final = re.compile(r"%%merge(?=\s|$)")
 
 

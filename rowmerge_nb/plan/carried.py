@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["mark_carried", "unread_columns", "view_texts"]
-
 _READ: Final = re.compile(r"c(\d+) AS `(\w+)`")
 _NAME: Final = re.compile(r"`(\w+)`")
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
-__all__ = ["explained_plan", "plan_steps"]
-
 ROUND_ROBIN: Final = "ROUND_ROBIN"
 
 

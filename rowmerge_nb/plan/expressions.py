@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Frame, Sort
 
-__all__ = ["printed", "printed_order", "printed_window"]
-
 _ARITHMETIC: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "modulus"}
 _CALLED: Final = {"subscript": "$operator$subscript", "negate": "$operator$negation", "array": "$array", "try": "$internal$try"}
 """The operations that Trino prints as calls of functions of another name."""

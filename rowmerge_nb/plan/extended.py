@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, Field, Returning
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = [
-    "RETURNING",
-    "SOURCE_MARK",
-    "SOURCE_PRESENT",
-    "TRUE",
-    "MergeRow",
-    "ReturnedOnPages",
-    "mark_source",
-    "passed_for",
-    "plan_returning",
-    "returned_on_pages",
-    "returned_references",
-    "returned_symbols",
-    "which_rows",
-]
-
 SOURCE_PRESENT: Final = "source_present"
 RETURNING: Final = "returning"
 SOURCE_MARK: Final = Symbol(SOURCE_PRESENT, BOOLEAN)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.join_keys import NO_KEYS, page_keys
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Subquery, Typed, walk
 from rowmerge_nb.sql.typed.queries import subqueries
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.types import Type
 
-
-__all__ = ["form_of", "rest_of_on", "without_mark", "without_refusal"]
 
 MOST_PAIRS = 1_000_000
 """Without equal columns in ON every row meets every other; so many pairs are made at most."""

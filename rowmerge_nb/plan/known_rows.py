@@ -28,8 +28,6 @@ from rowmerge_nb.words import KnownRows
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import PlanNode
 
-__all__ = ["known_rows"]
-
 
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
     """Tell per id of a node what is known of its rows: nodes of which nothing is known are left out.

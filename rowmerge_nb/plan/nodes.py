@@ -30,31 +30,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = [
-    "AssignUniqueId",
-    "Assignment",
-    "CaseBranch",
-    "CheckConstraints",
-    "DeleteProject",
-    "DuplicateCheck",
-    "Exchange",
-    "Filter",
-    "Join",
-    "MarkDistinct",
-    "MergeProcessor",
-    "MergeWriter",
-    "Output",
-    "PlanNode",
-    "Project",
-    "SearchedCase",
-    "SemiJoin",
-    "Source",
-    "Symbol",
-    "TableFinish",
-    "TableScan",
-    "TableWriter",
-]
-
 
 @dataclass(frozen=True)
 class Symbol:

@@ -32,7 +32,8 @@ from rowmerge_nb.plan.query.nodes import (
 )
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
 
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Source, TableScan
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
-
-__all__ = ["PAGES", "PagedQuery", "page_query"]
 
 PAGES: Final = "pages"
 """The name of the table that the SQL of a query reads."""

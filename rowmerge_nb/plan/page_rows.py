@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.plan.in_task import without_refusal
 from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError, is_null
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import Aggregate, Apply, Column, Constant, Typed, Windowed, references, replaced, walk
 from rowmerge_nb.sql.typed.queries import Coerced, Scanned, Selected
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.sql.typed.queries import Query
-
-__all__ = ["page_rows", "page_source", "reads_table"]
 
 
 def reads_table(source: Source) -> bool:

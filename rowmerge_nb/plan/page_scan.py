@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.nodes import Symbol, TableScan
 from rowmerge_nb.spi.page_source import Constraint
-from rowmerge_nb.sql.duckdb.printer import UnprintableError
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Source
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Column
-
-__all__ = ["page_scan", "table_of_pages"]
 
 
 def table_of_pages(source: Source) -> TableBinding:

@@ -83,8 +83,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = ["RowChangePlanner", "TargetFacts", "plan_insert", "plan_merge", "plan_query"]
-
 UNIQUE_ID = "unique_id"
 
 

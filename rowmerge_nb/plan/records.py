@@ -68,8 +68,6 @@ if TYPE_CHECKING:
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 
-__all__ = ["describe", "descriptor_of", "executed_by", "record_of", "source_query"]
-
 
 def describe(plan: PlanNode, would: Mapping[str, KnownRows] | None = None) -> tuple[NodeRecord, ...]:
     """Turn a plan into records, the root first, depth first.

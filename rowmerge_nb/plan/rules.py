@@ -31,7 +31,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.page_query import page_query
 from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
 from rowmerge_nb.plan.updatable import prune_updatable_scan
-from rowmerge_nb.sql.duckdb.printer import UnprintableError
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Reads
-
-__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "join_of", "joined_rows", "read_views"]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from rowmerge_nb.choices import ExplainFormat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Exchanged", "Fragment", "Partitioning", "Step", "explained", "fragments_of", "local_exchange", "remote_exchange"]
-
 Layout = tuple[tuple[str, str], ...]
 
 

@@ -16,7 +16,8 @@ from rowmerge_nb.plan.nodes import Assignment, CheckConstraints, Filter, Output,
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BIGINT, VARBINARY
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import constraint_of
 
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
     from rowmerge_nb.sql.tree.statements import Span
-
-__all__ = [
-    "DeleteRows",
-    "QueryJoin",
-    "UpdatablePageSourceScan",
-    "UpdateRows",
-    "plan_updatable",
-    "prune_updatable_scan",
-    "updated_columns",
-]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, Returning, UpdateAnalysis
 
-__all__ = ["plan_delete", "plan_update"]
-
 
 def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Output:
     """Plan an UPDATE.

@@ -13,8 +13,6 @@ from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn
 
-__all__ = ["case"]
-
 ROW_ID_COLUMN = RecordedColumn("$row", "bigint")
 """In a case a row of the target is named by its place; a replay finds the connector's own row ids by the rows."""
 KINDS = ("MERGE", "UPDATE", "DELETE", "INSERT")

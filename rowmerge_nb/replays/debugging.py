@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["debugger_at", "has_keyboard", "last_error"]
-
 _NAMES: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 

@@ -15,8 +15,6 @@ from typing import Any
 from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["Origin"]
-
 
 @dataclass(frozen=True)
 class Origin:

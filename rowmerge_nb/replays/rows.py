@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.trace.record import HandedPage, Record
 
-__all__ = ["NOT_FOUND", "NamedRows", "data_of", "difference", "places_in", "row_ids_in", "rows_left"]
-
 NOT_FOUND = -1
 
 

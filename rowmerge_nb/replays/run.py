@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.trace.trace import Call
 
-__all__ = ["Replay", "replay"]
-
 
 @dataclass(frozen=True)
 class Replay:

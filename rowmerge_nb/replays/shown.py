@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.replays.run import Replay
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["headline", "html_of", "text_of"]
-
 MOST_ROWS: Final = 10
 """So many rows are shown of each kind of difference."""
 MOST_CALLS: Final = 60

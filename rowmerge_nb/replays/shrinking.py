@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.result import Result
 
-__all__ = ["fewest", "shrink", "shrunk"]
-
 Places = "npt.NDArray[np.int64]"
 
 

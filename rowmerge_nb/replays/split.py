@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.updatable import UpdatablePageSource
     from rowmerge_nb.trace.record import Record
 
-__all__ = ["ReplayedSplits"]
-
 
 class _GivenBack(SplitRun):
     """A split whose rows to change are known beforehand: nothing is computed."""

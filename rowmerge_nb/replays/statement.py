@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.trace import Call
 
-__all__ = ["LocalStatement", "Work"]
-
 _numbers: Final = itertools.count(1)
 
 

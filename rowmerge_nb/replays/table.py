@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.trace.record import Record
 
-__all__ = ["Prepared", "prepared_table"]
-
 _PLACE: Final = re.compile("location|path|directory|folder", re.IGNORECASE)
 
 

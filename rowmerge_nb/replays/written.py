@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.replays.run import Replay
     from rowmerge_nb.trace.record import HandedPage, Record
 
-__all__ = ["write_test"]
-
 MOST_ROWS: Final = 1_000
 """A file with more rows is none that anybody reads."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.audit import Audit, AuditedRow
 
-__all__ = ["audit_bundle", "audit_page"]
-
 SHOWN: Final = 10
 """The rows of so many keys are shown; `Audit.rows` has all that are told."""
 _SIDES: Final = 3

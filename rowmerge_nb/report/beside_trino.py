@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.report.model.beside_trino import BesideTrino
 
-__all__ = ["beside_trino_bundle"]
-
 HEADS = ("rows of", "here", "rows", "Trino", "rows")
 
 

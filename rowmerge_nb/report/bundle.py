@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["explained_bundle", "mime_bundle", "rows_bundle"]
-
 
 def mime_bundle(
     trace: Trace,

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.comparison import Comparison, Metric, Side
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["comparison_bundle"]
-
 SHOWN: Final = 10
 """So many different rows are shown, and so many of a page."""
 MOST_PAGES: Final = 3

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["render_error_html", "render_error_text"]
-
 
 def render_error_text(error: RowMergeError, trace: Trace | None = None, first_line: int = 1) -> str:
     """Write an error as text: what is wrong and where, what was and was not done, what to do next.

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.verdicts import Verdict
 
-__all__ = [
-    "PageEntry",
-    "render_failure",
-    "render_html",
-    "render_page",
-    "render_parts",
-    "render_standing_alone",
-    "style_for",
-    "style_sheet",
-]
-
 _OURS: Final = ".rm.rm.rm.rm"
 _RULE: Final = re.compile(r"(\.rm\.rm\.rm\.rm[^{]*)\{[^{}]*\}")
 """A rule of the style sheet, which stands on a line of its own."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Near"]
-
 MOST_SHOWN: Final = 60
 """So many rows of each side are shown."""
 

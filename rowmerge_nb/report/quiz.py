@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Mark", "Question", "Quiz"]
-
 MOST_ROWS: Final = 100
 """So many rows are asked about at most."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}

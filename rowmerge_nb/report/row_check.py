@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["RowCheck", "WrongRow"]
-
 SHOWN: Final = 10
 """So many rows are shown of those that are missing, and of those that nobody wanted."""
 

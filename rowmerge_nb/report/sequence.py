@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar, overload
 
-__all__ = ["ShownSequence"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.report import Notice, Report
     from rowmerge_nb.trace.verdicts import Verdict
 
-__all__ = ["diff_lines", "notice_lines", "render_text", "stored_lines", "verdict_lines"]
-
 WIDTH: Final = 88
 _BAR: Final = 24
 _MOST_COLUMNS: Final = 8

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Verdicts"]
-
 
 class Verdicts(ShownSequence[Verdict]):
     """What ten engines' rules answer to one statement; a sequence of `Verdict` that shows itself as a table.

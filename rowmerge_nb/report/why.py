@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Any, Any, Mapping[str, Any]], Trace]
 
-__all__ = ["Why"]
-
-
 MORE: Final = "There may be more of them: these are those that are known."
 
 

@@ -13,26 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = [
-    "AddColumn",
-    "AddField",
-    "Alteration",
-    "ColumnPosition",
-    "DropColumn",
-    "DropDefault",
-    "DropField",
-    "DropNotNull",
-    "RenameColumn",
-    "RenameField",
-    "RenameTable",
-    "SetColumnComment",
-    "SetColumnType",
-    "SetDefault",
-    "SetFieldType",
-    "SetProperties",
-    "SetTableComment",
-]
-
 
 class ColumnPosition(StrEnum):
     """Where a new column stands."""

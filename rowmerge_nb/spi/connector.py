@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
-__all__ = ["Connector", "Orphan"]
-
 
 @dataclass(frozen=True)
 class Orphan:

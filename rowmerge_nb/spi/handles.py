@@ -21,24 +21,6 @@ from rowmerge_nb.spi.types import Type, from_arrow
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "ColumnHandle",
-    "ConnectorInsertTableHandle",
-    "ConnectorMergeTableHandle",
-    "ConnectorPartitioningHandle",
-    "ConnectorSession",
-    "ConnectorSplit",
-    "ConnectorTableExecuteHandle",
-    "ConnectorTableHandle",
-    "ConnectorTableVersion",
-    "ConnectorTransactionHandle",
-    "Fragments",
-    "PointerType",
-    "SchemaTableName",
-    "own",
-]
-
-
 T = TypeVar("T")
 
 Fragments = Collection[bytes] | Future[Collection[bytes]]

@@ -11,8 +11,6 @@ from rowmerge_nb.spi.types import BIGINT, VARCHAR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["INFORMATION_SCHEMA", "TABLES"]
-
 INFORMATION_SCHEMA: Final = "information_schema"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["BucketFunction", "ConnectorNodePartitioningProvider", "ConnectorTableLayout"]
-
 
 @dataclass(frozen=True)
 class ConnectorTableLayout:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import Fragments
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["ConnectorMergeSink"]
-
 
 class ConnectorMergeSink(ABC):
     """Takes the rows of a merge, usually layered over the connector's `ConnectorPageSink` for what it inserts.

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import ProcedureOutcome, TableExecution
     from rowmerge_nb.spi.types import Type
 
-__all__ = [
-    "ColumnMetadata",
-    "ColumnStatistics",
-    "ConnectorMetadata",
-    "ConnectorTableMetadata",
-    "ConnectorViewDefinition",
-    "SystemTable",
-    "TableStatistics",
-]
-
 
 @dataclass(frozen=True)
 class ColumnMetadata:

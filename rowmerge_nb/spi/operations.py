@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum, IntEnum, StrEnum
 from typing import Final
 
-__all__ = ["STORING", "Era", "Operation", "RowChangeParadigm"]
-
 
 class Operation(IntEnum):
     """What a row of a merge page asks for; the value is what the TINYINT channel ``operation`` holds.

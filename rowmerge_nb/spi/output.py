@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from rowmerge_nb.words import plural
 
-__all__ = ["ConnectorOutputMetadata", "Written"]
-
 
 @dataclass(frozen=True)
 class Written:

@@ -17,28 +17,6 @@ from rowmerge_nb.spi.operations import Era, Operation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "CASE_NUMBER",
-    "HASH",
-    "INSERT_FROM_UPDATE",
-    "IS_DISTINCT",
-    "MERGE_ROW",
-    "OPERATION",
-    "PRESENT",
-    "ROW_ID",
-    "InputChannels",
-    "MergePage",
-    "MergeRowFields",
-    "OutputChannels",
-    "Page",
-    "PageLayout",
-    "concat_pages",
-    "operations_of",
-    "row_ids_of",
-    "rows_with",
-    "split_page",
-]
-
 Page: TypeAlias = pa.RecordBatch
 
 HASH: Final = "hash"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["ConnectorPageSink", "ConnectorPageSinkProvider"]
-
 
 class ConnectorPageSink(ABC):
     """Takes rows to insert."""

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = [
-    "ColumnDomain",
-    "ConnectorPageSource",
-    "ConnectorPageSourceProvider",
-    "ConnectorSplitManager",
-    "Constraint",
-    "PagesSource",
-]
-
 
 @dataclass(frozen=True)
 class ColumnDomain:

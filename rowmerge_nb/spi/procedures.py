@@ -9,8 +9,6 @@ from typing import Any
 from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorTableHandle
 from rowmerge_nb.spi.types import Type
 
-__all__ = ["Procedure", "ProcedureArgument", "TableExecution", "TableProcedure", "TableProcedureArgument"]
-
 
 @dataclass(frozen=True)
 class ProcedureArgument:

@@ -12,8 +12,6 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, VARCHAR, parse_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SYSTEM", "SYSTEM_TABLES"]
-
 SYSTEM: Final = "system"
 """The catalog's name."""
 

@@ -14,33 +14,6 @@ from rowmerge_nb.names import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "BIGINT",
-    "BOOLEAN",
-    "CHAR",
-    "DATE",
-    "DOUBLE",
-    "INTEGER",
-    "JSON",
-    "REAL",
-    "SMALLINT",
-    "TIME",
-    "TIMESTAMP",
-    "TIMESTAMP_TZ",
-    "TINYINT",
-    "UNKNOWN",
-    "UUID",
-    "VARBINARY",
-    "VARCHAR",
-    "Type",
-    "array_of",
-    "decimal_of",
-    "from_arrow",
-    "map_of",
-    "parse_type",
-    "row_of",
-]
-
 
 @dataclass(frozen=True)
 class Type:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import Fragments
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["UpdatablePageSource", "values_and_row_ids"]
-
 
 class UpdatablePageSource(ConnectorPageSource):
     """Reads a split and changes its rows; layered over the connector's ordinary page source.

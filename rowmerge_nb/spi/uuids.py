@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["uuid_texts"]
-
 _BYTES: Final = 16
 _CHARACTERS: Final = 36
 _DIGITS: Final = [index for index in range(_CHARACTERS) if index not in {8, 13, 18, 23}]

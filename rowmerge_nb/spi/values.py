@@ -6,8 +6,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["far_text", "python_rows", "python_values", "shown_value"]
-
 _LONGEST: Final = 40
 
 

@@ -9,8 +9,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["NoConstantError", "constant", "constant_of", "half_character"]
-
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _BIGINT: Final = range(-(2**63), 2**63)

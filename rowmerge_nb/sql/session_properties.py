@@ -12,8 +12,6 @@ from typing import Final
 
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Type
 
-__all__ = ["LISTED", "PROPERTIES", "RECURSION", "TIME_ZONE", "SessionProperty"]
-
 TIME_ZONE: Final = "time_zone_id"
 """The property that SET TIME ZONE sets, which SHOW SESSION does not list."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["Audit", "AuditCounts", "AuditVerdict", "AuditedRow", "Cause", "Explanation", "RowFate"]
-
 
 class AuditVerdict(StrEnum):
     """What came of an audit."""

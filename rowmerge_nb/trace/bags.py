@@ -8,8 +8,6 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.spi.values import python_values
 
-__all__ = ["differing"]
-
 
 def differing(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Compare two tables of the same columns, whatever the order of their rows; how often a row is there counts.

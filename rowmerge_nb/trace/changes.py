@@ -10,8 +10,6 @@ from rowmerge_nb.spi.values import python_rows, python_values
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["changed_rows"]
-
 
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     """Give one entry per sampled row for which a clause fired.

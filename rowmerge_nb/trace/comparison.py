@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["Comparison", "Difference", "Metric", "Side"]
-
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10
 """So many rows of a difference are shown of each side."""

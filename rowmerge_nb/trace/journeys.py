@@ -22,26 +22,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
-__all__ = [
-    "NO_CLAUSE",
-    "ON",
-    "Answer",
-    "Fate",
-    "Join",
-    "Journey",
-    "TermTruth",
-    "Verdict",
-    "asked_journeys",
-    "case_numbers",
-    "join_of_clause",
-    "joins_of",
-    "journeys_at",
-    "journeys_of",
-    "sides_of",
-    "told_journeys",
-    "untouched_journeys",
-]
-
 NO_CLAUSE: Final = -1
 """The case number of rows for which no clause fired."""
 ON: Final = "on"

@@ -9,8 +9,6 @@ from typing import Any
 
 from rowmerge_nb.trace.journeys import Answer
 
-__all__ = ["Difference", "NearCount", "NearKeys", "NearRow", "NearSide", "NearTerm", "Separation"]
-
 
 class Difference(StrEnum):
     """What separates two values of a key. Of the first six together both values become equal by what is named."""

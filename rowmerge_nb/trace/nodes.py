@@ -10,23 +10,6 @@ from typing import TypeAlias
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.words import KnownRows
 
-__all__ = [
-    "BranchRecord",
-    "ExchangeFacts",
-    "JoinFacts",
-    "JoinType",
-    "MarkDistinctFacts",
-    "NodeFacts",
-    "NodeRecord",
-    "ProcessorFacts",
-    "ProjectFacts",
-    "QueryFacts",
-    "QueryStep",
-    "ScanFacts",
-    "WriterFacts",
-    "explain_text",
-]
-
 
 class JoinType(StrEnum):
     """Which rows without a partner a join keeps: those of the right side, or those of both (Trino's ``JoinType``).

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["any_has_values", "check_columns", "has_values", "in_words", "picked", "rows_like"]
-
 SOURCE_ROW: Final = "source_row"
 
 

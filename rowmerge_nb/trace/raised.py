@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["CodeFrame", "Raised", "RaisedFrom", "as_text", "of_text", "remote_traceback"]
-
 
 @dataclass(frozen=True)
 class CodeFrame:

@@ -18,8 +18,6 @@ from rowmerge_nb.words import number, plural
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["HandedPage", "Record", "RecordedColumn", "RecordedFailure"]
-
 
 @dataclass(frozen=True)
 class RecordedColumn:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["count_row_ids", "different_codes", "first_of_each", "row_id_codes", "rows_of", "source_order", "spans"]
-
 
 def source_order(pages: PageSample) -> npt.NDArray[np.int64]:
     """Return the indices of a sample's rows in the order of the source; rows without a source row come last, in the order of the page."""

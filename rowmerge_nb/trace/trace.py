@@ -20,26 +20,6 @@ from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import NodeRecord
 from rowmerge_nb.trace.raised import Raised
 
-__all__ = [
-    "CHANGED_TWICE",
-    "AskedRows",
-    "Call",
-    "ClauseRecord",
-    "Consequence",
-    "DuplicateGroup",
-    "ErrorRecord",
-    "MatchPattern",
-    "MatchedRow",
-    "NoticeRecord",
-    "PageSample",
-    "Placement",
-    "StoredSample",
-    "Term",
-    "Trace",
-    "VerificationRecord",
-    "WriterRecord",
-]
-
 CHANGED_TWICE: Final = "changed twice"
 """The kind of the notice that says of target rows that more than one clause has changed them."""
 

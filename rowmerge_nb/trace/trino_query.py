@@ -13,8 +13,6 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar
 from rowmerge_nb.trace.saved.files import read_file
 
-__all__ = ["TrinoNode", "TrinoOperator", "TrinoQuery", "trino_query"]
-
 T = TypeVar("T")
 
 HELPERS: Final = (

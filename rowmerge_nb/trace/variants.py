@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Variants"]
-
 
 @dataclass(frozen=True)
 class Variants:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     _Predicate = Callable[[MatchPattern, "MatchedClauses"], bool]
 
-__all__ = ["ENGINES", "STANDARD", "TRINO", "EngineRule", "MatchedClauses", "Verdict", "verdicts_of"]
-
 
 @dataclass(frozen=True)
 class MatchedClauses:

@@ -10,8 +10,6 @@ from rowmerge_nb.words import number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["letters", "operation_letters"]
-
 
 def letters(rows: Mapping[str, int | None]) -> str:
     """Write counts per operation letter, those that are zero left out.

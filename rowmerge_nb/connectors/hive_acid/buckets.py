@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = [
-    "HiveBucketFunction",
-    "HivePartitioningHandle",
-    "HivePartitioningProvider",
-    "HiveUpdateHandle",
-    "buckets_of",
-    "check_bucket_type",
-]
-
 _SEED: Final = 104729
 _LARGEST: Final = np.uint32(0x7FFFFFFF)
 _PLAIN: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "date"})

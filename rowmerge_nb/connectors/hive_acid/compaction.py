@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
     from rowmerge_nb.connectors.hive_acid.state import AcidState
 
-__all__ = ["obsolete", "write_compaction"]
-
 
 def write_compaction(
     table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool

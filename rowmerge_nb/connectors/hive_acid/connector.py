@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["HiveAcidConnector"]
-
 
 class HiveAcidConnector(Connector):
     """Hive's transactional tables.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["TABLE_PROPERTIES", "defined_table", "described_columns"]
-
 TABLE_PROPERTIES: Final = {
     "format": "'ORC', the only one",
     "transactional": "rows can be changed: true (default) or false",

@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page_source import ColumnDomain
 
-__all__ = [
-    "ROW_ID_TYPE",
-    "HiveInsertTableHandle",
-    "HiveMergeTableHandle",
-    "HiveRowIdColumn",
-    "HiveSplit",
-    "HiveTableHandle",
-    "HiveTransactionHandle",
-    "HiveWrite",
-    "changeable_table",
-    "hive_table",
-]
-
 ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)])
 
 

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 
-__all__ = [
-    "adopted_partitions",
-    "adopted_write_ids",
-    "creation_notes",
-    "dropped_folder",
-    "folders_in",
-    "forget_creation",
-    "is_nobodys",
-    "is_orphan",
-    "note_creation",
-    "orphan_candidates",
-    "statement_of",
-]
-
 _IN_THE_MAKING: Final = "_in_the_making"
 """The file in a folder that belongs to nothing without a table: of a table that is being made, or dropped."""
 _DROPPED: Final = re.compile(r"_dropped_([0-9a-f]{32}|[0-9a-f]{12})")

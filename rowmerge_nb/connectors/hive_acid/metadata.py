@@ -56,8 +56,6 @@ if TYPE_CHECKING:
         SchemaTableName,
     )
 
-__all__ = ["HiveAcidMetadata", "HiveTransaction"]
-
 
 @dataclass
 class HiveTransaction:

@@ -13,27 +13,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "BUCKET_LIMIT",
-    "COMPACTED_FILE",
-    "DEFAULT_PARTITION",
-    "STATEMENT_LIMIT",
-    "STREAM_LENGTH",
-    "VERSION_FILE",
-    "AcidDirectory",
-    "bucket_file",
-    "bucket_of_delta_file",
-    "bucket_of_original",
-    "buckets_in",
-    "delta_directory",
-    "encode_bucket",
-    "escape",
-    "highest_visibility",
-    "normalized_buckets",
-    "parse_directory",
-    "unescape",
-]
-
 VERSION_FILE: Final = "_orc_acid_version"
 COMPACTED_FILE: Final = "_metadata_acid"
 STREAM_LENGTH: Final = "_flush_length"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["PlacedFolder", "is_within", "make_folder", "place", "remove_aside", "remove_placed"]
-
 
 @dataclass(frozen=True)
 class PlacedFolder:

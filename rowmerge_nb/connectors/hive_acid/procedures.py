@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["procedures_of"]
-
 _TABLE: Final = (ProcedureArgument("schema_name", VARCHAR), ProcedureArgument("table_name", VARCHAR))
 _NAMES: Final = array_of(VARCHAR)
 _INVALID: Final = "INVALID_PROCEDURE_ARGUMENT"

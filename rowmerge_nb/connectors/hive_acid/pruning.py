@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
-__all__ = ["data_domains", "partition_matters", "stripes_that_matter", "wanted_buckets"]
-
 _MOST_COMBINATIONS: Final = 10_000
 _HASHED_AS_EQUAL: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "varchar", "date"})
 """Types of which equal values are the same bits: of floating point, zero has two forms."""

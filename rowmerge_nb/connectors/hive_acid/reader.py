@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
-__all__ = ["HivePageSourceProvider", "HiveSplitManager", "living_rows", "partition_splits", "read_split", "splits_of"]
-
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
 SPLIT_BYTES: Final = 8 << 20

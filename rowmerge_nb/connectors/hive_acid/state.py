@@ -24,19 +24,6 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError, checked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = [
-    "AcidState",
-    "ValidTransactions",
-    "ValidWriteIds",
-    "acid_state",
-    "data_files",
-    "declared_version",
-    "folder_errors",
-    "stated_write_ids",
-    "visible",
-    "visible_deltas",
-]
-
 
 @dataclass(frozen=True)
 class ValidTransactions:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["column_statistics", "most_rows"]
-
 MOST_FILES: Final = 1000
 """Of a table with more files, or more partitions, nothing is told: looking would take longer than what is gained by it."""
 _UNORDERED: Final = frozenset({"varchar", "char", "varbinary", "boolean"})

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
-__all__ = ["HiveUpdatablePageSource", "HiveUpdatableTableHandle", "HiveUpdateRowIdColumn", "UpdatableHiveMetadata"]
-
 
 @dataclass(frozen=True)
 class HiveUpdateRowIdColumn(ColumnHandle):

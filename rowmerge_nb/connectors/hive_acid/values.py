@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = [
-    "bounded_texts",
-    "check_column_type",
-    "check_partition_type",
-    "from_file",
-    "group_by_partition",
-    "has_early_fractions",
-    "lowered",
-    "partition_value",
-    "to_file",
-    "with_numbers",
-]
-
 _PLAIN: Final = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary", "date"}
 )

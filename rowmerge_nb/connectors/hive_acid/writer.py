@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["HiveMergeSink", "HivePageSink", "HivePageSinkProvider", "StagedFile", "publish", "staged_files"]
-
 
 @dataclass(frozen=True)
 class StagedFile:

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["stage_alteration", "stage_columns", "stage_drops"]
-
 _WIDER: Final = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
 
 

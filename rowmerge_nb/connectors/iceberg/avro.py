@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyiceberg.avro.decoder import BinaryDecoder
 
-__all__ = ["guard_decoder"]
-
 _MAGIC: Final = b"Obj\x01"
 _SYNC: Final = 16
 

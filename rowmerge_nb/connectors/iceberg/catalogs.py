@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote as percent
 
-from rowmerge_nb.connectors.iceberg.files import local_path, places_of
+from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     NOT_OWN,
     UNREAD,
@@ -24,6 +24,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_folder,
 )
 from rowmerge_nb.connectors.iceberg.ownership import own_folder
+from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-
-__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog", "other_owner", "writes_metadata"]
 
 _CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["Census"]
-
 _METADATA: Final = "/metadata"
 
 

@@ -66,22 +66,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = [
-    "Change",
-    "RowDelta",
-    "Truncation",
-    "alter",
-    "check",
-    "commit",
-    "conflict",
-    "drop_statistics",
-    "expire",
-    "gather_manifests",
-    "replace",
-    "restore",
-    "truncate",
-]
-
 
 @dataclass
 class Change:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
-from rowmerge_nb.connectors.iceberg.files import file_io, local_path
+from rowmerge_nb.connectors.iceberg.files import file_io
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     Removal,
@@ -31,6 +31,7 @@ from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvide
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
+from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
-
-__all__ = ["IcebergConnector"]
 
 _REMEMBERED: Final = 1_000
 """Of so many ended statements the files are known by name; what older ones have left is told by its age."""

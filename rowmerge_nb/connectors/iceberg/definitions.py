@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.files import local_path
+from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.sorting import SortOrder
 
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-
-__all__ = [
-    "COMMENT",
-    "FORMAT_VERSION",
-    "ISOLATION",
-    "PROPERTIES",
-    "RETRIES",
-    "TABLE_PROPERTIES",
-    "Definition",
-    "check_changes",
-    "defined_table",
-    "property_text",
-    "shown_properties",
-    "transforms_of",
-    "written_transform",
-]
 
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",

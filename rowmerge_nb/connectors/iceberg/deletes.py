@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
-__all__ = ["EqualityDeletes", "deleted_positions", "equality_deletes", "vector_positions"]
-
 _PUFFIN: Final = b"PFA1"
 _BATCH: Final = 1 << 20
 _VECTOR: Final = bytes.fromhex("d1d33964")

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from pyiceberg.typedef import Identifier
 
-__all__ = ["EmbeddedCatalog"]
-
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DROPPED: Final = SqlTable(
     "rowmerge_nb_dropped",

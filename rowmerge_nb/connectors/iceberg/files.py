@@ -15,8 +15,6 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["create", "file_io", "local_path", "modified", "open_file", "places_of", "reading", "remove"]
-
 
 def places_of(locations: Iterable[str]) -> list[str]:
     """Give the one name of each file's place, however its location is written: with a scheme or without, through links, with steps upwards.

@@ -10,8 +10,6 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
-__all__ = ["check_properties"]
-
 _INTEGERS: Final = (
     "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.typedef import Record
 
-__all__ = ["data_file", "delete_file"]
-
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 

@@ -23,29 +23,6 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, Type, parse_type, row_of
 
-__all__ = [
-    "BUCKETS",
-    "HIDDEN",
-    "PATH_ID",
-    "POSITION_ID",
-    "ROW_ID_TYPE",
-    "DataFileRef",
-    "DeleteFile",
-    "Field",
-    "IcebergColumn",
-    "IcebergHiddenColumn",
-    "IcebergInsertTableHandle",
-    "IcebergMergeTableHandle",
-    "IcebergPartitioningHandle",
-    "IcebergRowIdColumn",
-    "IcebergSplit",
-    "IcebergTableExecuteHandle",
-    "IcebergTableHandle",
-    "IcebergTransactionHandle",
-    "PartitionField",
-    "iceberg_table",
-]
-
 ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
 """A row by its file's number among the files that the merge handle names, and its position in it; a path would be ten times as wide."""
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
-from rowmerge_nb.connectors.iceberg.files import local_path, places_of
+from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX, metadata_id
-from rowmerge_nb.connectors.iceberg.servers import require_reachable
+from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable
 from rowmerge_nb.connectors.shared.orphans import is_alive, orphaned_path
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.spi.connector import Orphan
@@ -31,25 +31,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from rowmerge_nb.spi.procedures import ProcedureOutcome
-
-__all__ = [
-    "NOT_OWN",
-    "UNREAD",
-    "Removal",
-    "Search",
-    "dropped_folder",
-    "expired_files",
-    "files_below",
-    "folders_without_table",
-    "has_files",
-    "known_files",
-    "listing_of",
-    "lower_name",
-    "remove_attempts",
-    "remove_folder",
-    "remove_location",
-]
-
 
 _PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)")
 """The name of a file that a statement wrote begins with the statement."""

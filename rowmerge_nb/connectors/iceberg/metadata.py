@@ -84,8 +84,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "Upkeep", "handle_of"]
-
 _VERSIONS = {1, 2, 3}
 
 

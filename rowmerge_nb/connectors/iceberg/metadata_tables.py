@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["METADATA_TABLES", "metadata_table"]
-
 Row = tuple[Any, ...]
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone

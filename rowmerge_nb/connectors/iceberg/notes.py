@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.iceberg.files import create, file_io, local_path, remove
+from rowmerge_nb.connectors.iceberg.files import create, file_io, remove
+from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError, error_text
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
-
-__all__ = ["SUFFIX", "Presence", "Writer", "metadata_id", "renew"]
 
 SUFFIX: Final = "-writer"
 """How the name of a note ends."""

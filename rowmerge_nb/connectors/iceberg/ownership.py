@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.iceberg.files import local_path, places_of
+from rowmerge_nb.connectors.iceberg.files import places_of
+from rowmerge_nb.connectors.iceberg.servers import local_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyiceberg.table import Table
-
-__all__ = ["Ownership", "own_folder"]
 
 _METADATA: Final = "metadata"
 _NAME: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{8}-writer$")

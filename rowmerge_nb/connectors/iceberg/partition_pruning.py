@@ -16,8 +16,6 @@ from pyiceberg.types import IntegerType, LongType, UUIDType
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
-__all__ = ["PartitionPlanner"]
-
 
 class PartitionPlanner(ManifestGroupPlanner):
     """Plans which entries of manifests a filter needs, for SELECT and for changes alike.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["IcebergPartitioningProvider", "folder_of", "groups", "layout_of", "partitioning_of"]
-
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MOST: Final = 2**31 - 1
 _PERIODS: Final = {"year", "month", "day", "hour"}

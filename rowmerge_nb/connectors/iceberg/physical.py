@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pyarrow import parquet as pq
     from pyiceberg.schema import Schema
 
-__all__ = ["require_physical_types"]
-
 _PLAIN: Final[Mapping[str, str]] = {
     "boolean": "BOOLEAN",
     "int": "INT32",

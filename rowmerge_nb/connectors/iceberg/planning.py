@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rewritable", "rows_of", "splits_of"]
-
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
 SMALL_BYTES: Final = 1 << 20

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import Field
 
-__all__ = ["Found", "constant", "find_fields", "nulls_of", "offsets_of"]
-
 _ID: Final = b"PARQUET:field_id"
 
 

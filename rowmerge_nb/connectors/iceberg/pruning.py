@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.projection import Found
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["domains_by_id", "expression_of", "may_matter"]
-
 _MOST_REAL: Final = float(np.finfo(np.float32).max)
 _LISTED: Final = 200
 """So many values are compared one by one (pyiceberg looks at no more); of more only the smallest and the largest count."""

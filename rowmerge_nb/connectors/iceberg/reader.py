@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
-from rowmerge_nb.connectors.iceberg.files import local_path, modified, open_file, reading
+from rowmerge_nb.connectors.iceberg.files import modified, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import (
     IcebergColumn,
     IcebergHiddenColumn,
@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
 )
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
+from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi.handles import own
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
     )
     from rowmerge_nb.spi.page import Page
-
-__all__ = ["IcebergPageSourceProvider", "read_split"]
 
 PAGE_ROWS: Final = 65_536
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.definitions import Definition
 
-__all__ = ["begin_replacement", "order_updates"]
-
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
     """Give a transaction of pyiceberg that makes a table anew, up to the snapshot with its rows.

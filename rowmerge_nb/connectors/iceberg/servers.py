@@ -12,8 +12,6 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["SERVERS", "local_path", "named_servers", "require_reachable", "require_readable", "server_of", "with_servers"]
-
 SERVERS: Final = "rowmerge-nb.servers"
 """The property, among those of a catalog's connections, that lists the servers which a table's files may be on."""
 

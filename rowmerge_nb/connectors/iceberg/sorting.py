@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import Field
 
-__all__ = ["SortKey", "keys_of", "order_of", "parse_keys", "shown_keys", "sort_fields", "sorted_rows"]
-
 _KEY: Final = re.compile(
     r'\s*(?:"(?P<quoted>(?:""|[^"])*)"|(?P<plain>[a-z_][a-z0-9_]*))'
     r"(?:\s+(?P<order>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*",

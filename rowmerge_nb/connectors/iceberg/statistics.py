@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import Field
 
-__all__ = ["column_statistics"]
-
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 _SHOWN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "int": int,

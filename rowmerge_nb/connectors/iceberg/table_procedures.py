@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = [
-    "TABLE_PROCEDURES",
-    "WEEK",
-    "Retention",
-    "check_partitions",
-    "check_retention",
-    "check_rollback",
-    "expired_snapshots",
-    "moment_before",
-    "procedures_of",
-    "refuse_disabled",
-]
-
 _NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 _SIZES: Final = {unit: 1 << 10 * power for power, unit in enumerate(("B", "kB", "MB", "GB", "TB", "PB"))}
 _TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

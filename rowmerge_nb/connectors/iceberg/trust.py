@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
     from pyiceberg.typedef import Identifier
 
-__all__ = ["CheckedFiles", "GuardedCatalog", "checked_files", "guard", "provider_of"]
-
 _PROVIDER: Final = "write.py-location-provider.impl"
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["field_of", "fields_of", "names_apart", "schema_of"]
-
 _READ: Final = {
     "boolean": BOOLEAN,
     "int": INTEGER,

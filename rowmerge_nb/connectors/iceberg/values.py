@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["file_schema", "for_file"]
-
 _ID: Final = "PARQUET:field_id"
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 
-__all__ = ["as_of", "check_restorable", "snapshot_of"]
-
 
 def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
     """Find the snapshot that a version points at, by Trino's rules: its id, a tag or a branch, or the one that was current at a moment.

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of", "target_bytes"]
-
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["alteration_sql", "comment_sql"]
-
-
 _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
 
-__all__ = ["Changes"]
-
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"
 LOOKED_AT: Final = 10_000

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]
-
 PRIMARY_KEY = "primary_key"
 TABLE_PROPERTIES = {PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and DELETE need them, ARRAY['...']"}
 

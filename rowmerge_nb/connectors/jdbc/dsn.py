@@ -8,8 +8,6 @@ from typing import Final
 
 from rowmerge_nb.conninfo import parameters
 
-__all__ = ["redacted", "shown", "startup_options"]
-
 _SHOWN: Final = ("host", "hostaddr", "port", "dbname")
 _SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
 

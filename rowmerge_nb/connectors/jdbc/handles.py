@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = [
-    "Column",
-    "JdbcInsertTableHandle",
-    "JdbcMergeTableHandle",
-    "JdbcSplit",
-    "JdbcTableHandle",
-    "JdbcTransactionHandle",
-    "RowIdColumn",
-    "Stage",
-    "table_handle_of",
-    "transaction_number",
-]
-
-
 @dataclass(frozen=True)
 class Column:
     """A column as the database has it.

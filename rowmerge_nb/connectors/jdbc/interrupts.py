@@ -13,8 +13,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["interruptible"]
-
 T = TypeVar("T")
 
 

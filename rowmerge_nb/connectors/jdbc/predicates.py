@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
 
-__all__ = ["NOTHING", "Terms", "condition", "integer", "predicate_of"]
-
 MOST_VALUES: Final = 1_000
 """Longer lists of values become ranges."""
 MOST_TERMS: Final = 200

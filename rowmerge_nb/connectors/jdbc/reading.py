@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle as TransactionHandle
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["JdbcPageSource", "JdbcPageSourceProvider"]
-
 
 @dataclass(frozen=True)
 class JdbcPageSourceProvider(ConnectorPageSourceProvider):

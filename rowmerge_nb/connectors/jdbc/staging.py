@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["CopyWriter", "FileWriter", "JdbcMergeSink", "JdbcPageSink", "JdbcPageSinkProvider", "StageWriter", "read_fragments"]
-
 COPIED_ROWS: Final = 65_536
 COPIED_BYTES: Final = 64 << 20
 """So many rows or bytes are gathered before they are sent."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["SHOWN", "Follower", "Reading", "Session", "Store", "literal", "unsupported"]
-
 SHOWN: Final = 200
 """At most this many characters of a value are shown."""
 

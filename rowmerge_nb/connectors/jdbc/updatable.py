@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
-__all__ = ["JdbcUpdatablePageSource", "JdbcUpdatableTableHandle", "UpdatableJdbcMetadata"]
-
 _CASE = 0
 """An UPDATE statement has one clause, which says what columns are written."""
 

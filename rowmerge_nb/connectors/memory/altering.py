@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["altered", "refuse_placing"]
-
 _INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
 _DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 _NAMING: Final = ("bucketed_by", "primary_key")

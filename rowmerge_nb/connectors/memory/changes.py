@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["appended_rows", "apply_changes", "encode", "positions_of"]
-
 FRAGMENT_BYTES = 32 * 1024 * 1024
 
 

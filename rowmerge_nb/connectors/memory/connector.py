@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["MemoryConnector", "MemoryTableHandle"]
-
 
 class MemoryConnector(Connector):
     """Tables in the driver's memory.

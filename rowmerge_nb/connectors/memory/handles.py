@@ -17,16 +17,6 @@ from rowmerge_nb.spi.handles import (
 )
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
-__all__ = [
-    "MemoryInsertTableHandle",
-    "MemoryMergeTableHandle",
-    "MemoryPartitioningHandle",
-    "MemoryTableHandle",
-    "MemoryTransactionHandle",
-    "table_handle_of",
-    "transaction_number",
-]
-
 
 @dataclass(frozen=True)
 class MemoryTableHandle(ConnectorTableHandle):

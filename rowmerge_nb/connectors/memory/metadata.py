@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 
-__all__ = ["MemoryMetadata"]
-
 _KEEPING_VERSIONS: Final = (SetTableComment, SetColumnComment, SetDefault, DropDefault, SetProperties)
 
 

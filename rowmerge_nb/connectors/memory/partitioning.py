@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["PARTITION_PLACES", "MemoryBucketFunction", "MemoryPartitioningProvider", "MemoryRowIdBucketFunction", "buckets_of"]
-
-
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
     """Bucket functions of bucketed and partitioned tables."""
 

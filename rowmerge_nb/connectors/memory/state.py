@@ -17,8 +17,6 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, Con
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 
-__all__ = ["KEEPING", "MemoryTable", "MemoryTransaction", "replaced_error"]
-
 
 @dataclass
 class MemoryTable:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["TABLE_PROPERTIES", "by_name", "check_content", "checked_metadata", "fitted", "schema_of"]
-
 TABLE_PROPERTIES: Final = {
     "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
     "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["Turns"]
-
 _LOOK_SECONDS: Final = 0.5
 """How often a waiting statement checks whether the thread before it has died."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
-__all__ = ["MemoryUpdatablePageSource", "MemoryUpdatableTableHandle", "UpdatableMemoryMetadata"]
-
 
 @dataclass(frozen=True)
 class MemoryUpdatableTableHandle(MemoryTableHandle):

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["MemoryMergeSink", "MemoryPageSink", "MemoryPageSinkProvider"]
-
 
 class MemoryPageSink(ConnectorPageSink):
     """Keeps rows until the end and gives them as fragments."""

@@ -7,8 +7,6 @@ from typing import Any
 from rowmerge_nb.errors import checked_name
 from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["checked_table_name", "is_names", "is_number"]
-
 
 def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
     """Give a table's name as it is compared.

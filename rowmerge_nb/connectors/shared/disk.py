@@ -16,8 +16,6 @@ from rowmerge_nb.private import is_full
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["refused", "require_texts", "writing"]
-
 _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 

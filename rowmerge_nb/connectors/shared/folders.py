@@ -6,8 +6,6 @@ import hashlib
 import re
 from typing import Final
 
-__all__ = ["folder_name"]
-
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]|^\.|^ | $")
 _LONGEST: Final = 150
 """So many bytes leave room for what is put behind a name: file systems take 255."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["hash_columns"]
-
 _PRIME: Final = np.uint64(0x100000001B3)
 _SAMPLE: Final = 1024
 _NULL: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -6,8 +6,6 @@ import datetime as dt
 
 from rowmerge_nb.errors import ConnectorError
 
-__all__ = ["no_history", "unsupported_version"]
-
 
 def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError:
     """Give the error of a moment before a table's first version, in Trino's words.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ColumnDomain
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["has_match", "is_selective"]
-
 FEW_VALUES: Final = 16
 """Of more values than this almost every piece of a file has one, and its keys would be read twice for nothing."""
 _EXACT: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "date", "decimal", "varchar"})

@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["bytes_of", "hash_bytes", "murmur3"]
-
 _C1: Final = np.uint32(0xCC9E2D51)
 _C2: Final = np.uint32(0x1B873593)
 _DECIMAL_BYTES: Final = 16

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ascending"]
-
 
 def ascending(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Give numbers in order, each of them once.

@@ -15,8 +15,6 @@ from rowmerge_nb.spi.connector import Orphan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["has_died", "is_alive", "orphaned_path", "process_name", "this_process"]
-
 _PROCESS: Final = re.compile(r".*:(?P<pid>[0-9]+)/(?P<space>[0-9a-f]{16})-(?P<start>[0-9]+)", re.DOTALL)
 
 

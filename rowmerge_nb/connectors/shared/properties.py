@@ -9,8 +9,6 @@ from rowmerge_nb.errors import AnalysisError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["listed_names"]
-
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Give what a property lists, ``()`` where it is not set; one alone may be written without ARRAY.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["runs_of"]
-
 _FEW: Final = 1 << 16
 """Up to this many different rows are sorted by counting them."""
 

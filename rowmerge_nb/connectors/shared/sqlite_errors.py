@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 
-__all__ = ["is_full", "is_read_only", "said"]
-
 _CODE = 0xFF
 """Extended codes say more in their upper bits."""
 

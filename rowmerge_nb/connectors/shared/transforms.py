@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Transform", "parse_transforms", "uuid_bytes"]
-
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}
 _NESTED: Final = {"array", "map", "row"}

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.audit import AuditedRow
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["MOST_ROWS", "REFUSED", "Request", "audit"]
-
 MOST_ROWS: Final = 100
 """So many of the rows that differ are told, if nothing else is asked for."""
 _VERSION: Final = "a version's number, a snapshot's id, the name of a tag or a branch, a date or datetime, or a DataFrame"

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["AUDITED", "AuditedTables", "TableState"]
-
 AUDITED: Final = "$audited"
 """The catalog of audited tables; no statement can name it."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Term, Trace
 
-__all__ = ["Evidence", "key_of"]
-
 Row = Mapping[str, Any]
 Key = tuple[str, ...]
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
-__all__ = ["Audited", "Point", "columns_in", "given_state", "state_of", "version_in_words"]
-
 Point = int | str | dt.date
 """What names a state of a table: a number, the name of a tag or a branch, or a moment."""
 

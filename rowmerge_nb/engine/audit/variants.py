@@ -19,8 +19,6 @@ from rowmerge_nb.trace.audit import Cause
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["Variant", "momentary", "variants_of"]
-
 NO_COLUMNS: Final[Mapping[str, bool]] = MappingProxyType({})
 MOST_PAIRS: Final = 10
 """So many pairs of clauses are looked at in the other order."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.trace.raised import Raised
 
-__all__ = ["CallLog", "T", "layout_text"]
-
 T = TypeVar("T")
 
 

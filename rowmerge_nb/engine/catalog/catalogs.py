@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
 
-__all__ = ["Catalogs", "TableName"]
-
 TableName = tuple[str, str, str]
 """Catalog, schema and table, in lower case."""
 

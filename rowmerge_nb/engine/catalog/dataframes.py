@@ -24,8 +24,6 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import UNKNOWN, Type
 
-__all__ = ["FrameTable", "collected", "read_frame", "spark_columns", "whole_frame"]
-
 _Column: TypeAlias = "tuple[str, Callable[[], tuple[Type, pa.ChunkedArray]]]"
 """The name of a column, and what reads its values."""
 _LONGEST_VALUE: Final = 80

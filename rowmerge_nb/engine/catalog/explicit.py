@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorViewDefinition
     from rowmerge_nb.sql.tree.statements import StartTransaction
 
-__all__ = ["ExplicitTransaction", "TransactionManager"]
-
 _AFTERWARDS: Final = (
     "ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement commits by itself."
 )

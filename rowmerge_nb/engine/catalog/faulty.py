@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
-__all__ = ["FaultyConnector", "StatementFault"]
-
 
 class FaultyConnector(Connector):
     """Any connector, watched, with a fault to come.

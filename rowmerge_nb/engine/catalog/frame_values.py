@@ -14,8 +14,6 @@ from rowmerge_nb.spi.uuids import uuid_texts
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["RefusedValueError", "exact_values"]
-
 _DAY: Final = 86_400
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 
-__all__ = ["CatalogView", "information_rows"]
-
 Row = tuple[Any, ...]
 
 

@@ -14,8 +14,6 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["names_of", "statement_text", "user_name"]
-
 
 def statement_text(sql: object) -> str:
     """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""

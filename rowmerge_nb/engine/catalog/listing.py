@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["TableInfo", "list_tables"]
-
 
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
     """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""

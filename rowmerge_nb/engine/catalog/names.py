@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["StatementTables"]
-
 _views = itertools.count(1)
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["exact_objects"]
-
 _FAMILIES: Final[tuple[tuple[tuple[type, ...], str], ...]] = (
     ((bool, np.bool_), "boolean"),
     ((int, float, Decimal, np.integer, np.floating), "number"),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector, Orphan
 
-__all__ = ["CatalogOrphans", "orphans_of"]
-
 
 @dataclass(frozen=True)
 class CatalogOrphans:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
+from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
@@ -23,6 +23,7 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, error_text
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.carried import unread_columns
 from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
@@ -30,7 +31,6 @@ from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed.domains import compares_by_value, intersect
-from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
 from rowmerge_nb.words import plural
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
-
-__all__ = ["Scans"]
 
 TASKS_PER_PLACE: Final = 4
 """So many tasks at most for each that runs at the same time: enough that none waits long for the last."""
@@ -203,7 +201,7 @@ class Scans:
         def read(column: ColumnHandle) -> Any:
             if column.name in binding.refused or column.type == UNKNOWN:
                 return F.lit(None)
-            found = F.col(quote(column.name))
+            found = F.col(backquoted(column.name))
             # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has them.
             is_typed = UNKNOWN not in parts_of(column.type)
             return found if is_typed else found.cast(spark_type(without_unknown(column.type)))
@@ -455,7 +453,7 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     if not nested:
         return rows
     kinds = {index: spark_type(without_unknown(columns[index].type)) for index in nested}
-    found = [F.col(quote(name)) for name in rows.columns]
+    found = [F.col(backquoted(name)) for name in rows.columns]
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
     )

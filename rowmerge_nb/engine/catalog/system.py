@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
 
-__all__ = ["SystemConnector", "system_table"]
-
 Row = tuple[Any, ...]
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
-__all__ = ["OpenCatalog", "StatementTransaction"]
-
 
 @dataclass
 class OpenCatalog:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
     from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorViewDefinition
 
-__all__ = ["Views"]
-
 
 class Views:
     """Views by catalog. What the engine keeps itself lives as long as the engine, and no transaction guards it."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.errors import RowMergeError
 
-__all__ = ["RemoteTraceback", "place_of", "told", "with_raised"]
-
 _CELL: Final = "Cell"
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.parameters import Filled
     from rowmerge_nb.sql.tree.statements import Execute
 
-__all__ = ["Executed", "behind", "placed_in"]
-
 _BLANKS: Final = re.compile(r"(?s)(?:\s++|--[^\n]*+|/\*.*?\*/)*+")
 """Blanks and comments."""
 

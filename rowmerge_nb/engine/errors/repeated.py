@@ -15,8 +15,6 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MESSAGE", "group_of", "named_group", "shown_value"]
-
 MESSAGE: Final = "One MERGE target table row matched more than one source row"
 """Trino's sentence."""
 NAMED_SOURCES: Final = 20

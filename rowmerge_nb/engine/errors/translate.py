@@ -15,8 +15,6 @@ from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError, error_
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 from rowmerge_nb.trace.raised import of_text
 
-__all__ = ["java_gone", "problem_of", "translate", "was_cancelled", "with_next_step"]
-
 T = TypeVar("T", bound=RowMergeError)
 
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (?:((?s:.*?)) SQLSTATE: \w+|(.*))")

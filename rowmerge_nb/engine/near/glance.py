@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.near.search import SideRows
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["may_be_near"]
-
 MOST_LETTERS: Final = 20_000
 """Of more characters, on both sides together, a search is faster than a glance."""
 _BETWEEN, _NULL = "\x00", "\x02"

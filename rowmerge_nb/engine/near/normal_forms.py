@@ -14,8 +14,6 @@ from rowmerge_nb.trace.near import Difference
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["BITS", "BLANKS", "LETTERS", "differences", "kinds_of", "normal_form", "without_one_letter"]
-
 BLANKS: Final = "".join(
     map(
         chr,

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.clocks import clocks_of, instants_of
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import ConditionTerm, MergeAnalysis
-
-__all__ = ["Condition", "Key", "KeyValues", "On", "UnreadableError", "answers_of", "key_values", "on_of"]
 
 TEXT: Final = frozenset({"varchar", "char"})
 MOMENT: Final = "timestamp with time zone"

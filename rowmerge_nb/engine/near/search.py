@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["SideRows", "near_keys"]
-
 MOST_TOLD: Final = 1_000
 """So many rows of each side are told one by one."""
 MOST_ALIKE: Final = 8

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.page_query import PagedQuery
 
-__all__ = ["PagesRefusedError", "answer"]
-
 _AHEAD: Final = 8
 """Pages that are read while DuckDB computes: a few megabytes."""
 _SHARE: Final = 4

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.tasks.scan import ScanPass
 
-__all__ = ["PageStream"]
-
 _PATIENCE: Final = 0.05
 """Seconds after which a thread that waits for the other one looks whether it is to stop."""
 

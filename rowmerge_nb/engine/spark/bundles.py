@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Bundle", "bundle", "pickled"]
-
 PACKAGE: Final = __name__.partition(".")[0]
 _NEVER: Final = sys.stdlib_module_names | {"__main__", "__mp_main__", "pyspark", "pyarrow", "numpy", "pandas"}
 _LARGEST_FILE: Final = 1 << 20

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["constants"]
-
 
 def constants(spark: Any, values: Sequence[Typed], collect: Callable[[Any], pa.Table]) -> list[Any]:
     """Compute expressions, all of them in one query of Spark.

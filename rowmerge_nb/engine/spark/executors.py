@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.spark.marks import Mark
 
-__all__ = ["Executors", "executors_of", "relation_of"]
-
 DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 RELATION_BYTES: Final = 1 << 25
 """Rows that travel in a relation of the driver's: so much per relation, since a task of Spark's may not be larger than 128 MiB."""

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.exchange import hash_expression
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, MergeWriter, Project, SemiJoin, Source
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.sql.typed.expressions import Apply, Subquery, quote, walk
+from rowmerge_nb.sql.typed.expressions import Apply, Subquery, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import CaseBranch, PlanNode, SearchedCase
     from rowmerge_nb.sql.typed.expressions import Typed
-
-__all__ = ["answer", "case_expression", "computed", "conformed", "sql_of"]
 
 
 def computed(node: Project) -> Mapping[str, str]:
@@ -80,9 +79,9 @@ def answer(query: Subquery, symbol: str) -> str:
         query: the subquery; of a list without the value that is looked for.
         symbol: what expressions call the answer.
     """
-    name = quote(symbol)
+    name = backquoted(symbol)
     if query.kind == "in":
-        return f"(SELECT collect_set(named_struct('v', {quote(query.column)})) FROM ({query.spark})) AS {name}"
+        return f"(SELECT collect_set(named_struct('v', {backquoted(query.column)})) FROM ({query.spark})) AS {name}"
     if query.kind == "exists":
         return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({query.spark}) LIMIT 1)) AS {name}"
     kind = spark_type(query.type.arrow).simpleString()

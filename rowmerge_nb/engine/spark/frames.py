@@ -10,8 +10,6 @@ from rowmerge_nb.errors import AnalysisError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["frame_name", "is_frame", "is_spark_frame"]
-
 
 def is_frame(value: object) -> bool:
     """Tell whether a value can be named as a source.

@@ -49,21 +49,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = [
-    "RowNames",
-    "assigned_column",
-    "check_columns",
-    "inserted_rows",
-    "join_task",
-    "names_of",
-    "page_expression",
-    "partitioned_tasks",
-    "query_rows",
-    "replicated_tasks",
-    "row_task",
-    "source_schema",
-]
-
 TOLD_COLUMNS: Final = 8
 """Of a row that breaks a CHECK constraint so many columns are told, those first that the constraint reads; of one without a key as many."""
 

@@ -45,29 +45,6 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
 
-__all__ = [
-    "PATIENCE_SECONDS",
-    "Interrupts",
-    "StatementGuard",
-    "WaitEndedError",
-    "at_once",
-    "guarded",
-    "in_thread",
-    "interrupted_too_late",
-    "interruptible",
-    "interruption",
-    "interrupts_afterwards",
-    "interrupts_let_in",
-    "interrupts_put_off",
-    "interrupts_reported",
-    "no_return",
-    "note_result",
-    "raise_put_off",
-    "run_cancellable",
-    "to_its_end",
-    "told_where_nothing_stays",
-]
-
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 10.0

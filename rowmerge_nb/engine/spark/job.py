@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["cancel", "collect", "fragments_and_records"]
-
 
 def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.Table:
     """Run a DataFrame and give its rows; interrupting the caller cancels the Spark work.

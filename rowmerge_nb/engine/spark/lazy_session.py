@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
-__all__ = ["LazySession"]
-
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.5

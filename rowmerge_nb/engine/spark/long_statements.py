@@ -9,8 +9,6 @@ from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["is_long", "long_settings", "many_joins"]
-
 _LONG: Final = 20_000
 _LONG_OF_MANY_ROWS: Final = 200_000
 

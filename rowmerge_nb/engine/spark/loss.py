@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.private import PrivateDirectory
 
-__all__ = ["AFTERWARDS", "Home", "forget", "home_of", "keep_home", "loss_of", "note_failure"]
-
 AFTERWARDS: Final = (
     "Tables in memory, views, settings of the session and prepared statements are as they were; temporary views and DataFrames of "
     "engine.spark are gone."

@@ -41,6 +41,7 @@ from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputP
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.writer import InsertPass, WriterPass
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
@@ -67,7 +68,6 @@ from rowmerge_nb.plan.rules import chain, estimated_rows, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -79,8 +79,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.sql.typed.expressions import Reads
-
-__all__ = ["input_rows", "lower", "with_answers"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -112,8 +110,8 @@ def _(node: Source, context: LoweringContext) -> Any:
 @lower.register
 def _(node: AssignUniqueId, context: LoweringContext) -> Any:
     """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
-    kept = [quote(symbol.name) for symbol in node.outputs if symbol != node.symbol]
-    return lower(node.source, context).selectExpr(*kept, f"{quote(POSITION)} AS {quote(node.symbol.name)}")
+    kept = [backquoted(symbol.name) for symbol in node.outputs if symbol != node.symbol]
+    return lower(node.source, context).selectExpr(*kept, f"{backquoted(POSITION)} AS {backquoted(node.symbol.name)}")
 
 
 @lower.register
@@ -139,8 +137,8 @@ def _(node: DeleteProject, context: LoweringContext) -> Any:
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
-    data = [quote(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
-    others = [constants.get(node.outputs[i].name, quote(ROW_ID)) for i in range(channels.operation, channels.count)]
+    data = [backquoted(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
+    others = [constants.get(node.outputs[i].name, backquoted(ROW_ID)) for i in range(channels.operation, channels.count)]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
         text if symbol is node.row_id else conformed(text, kind)
@@ -148,7 +146,7 @@ def _(node: DeleteProject, context: LoweringContext) -> Any:
     ]
     columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
     if context.witness:
-        columns.append(f"{_witness_expression(context)} AS {quote(WITNESS)}")
+        columns.append(f"{_witness_expression(context)} AS {backquoted(WITNESS)}")
     return lower(node.source, context).selectExpr(*columns)
 
 
@@ -165,7 +163,7 @@ def _(node: SemiJoin, context: LoweringContext) -> Any:
     keys = lower(node.filtering_source, context).select(*(F.expr(print_spark(source)).alias(name) for (_, source), name in sides))
     condition = None
     for (target, _), name in zip(node.keys, names, strict=True):
-        equal = F.expr(print_spark(target)) == F.col(quote(name))
+        equal = F.expr(print_spark(target)) == F.col(backquoted(name))
         condition = equal if condition is None else condition & equal
     return lower(node.source, context).join(F.broadcast(keys), condition, "left_semi")
 
@@ -201,18 +199,19 @@ def _(node: Project, context: LoweringContext) -> Any:
     source, texts = node.source, dict(computed(node))
     if isinstance(source, AssignUniqueId):
         # One step of Spark's for both.
-        texts[source.symbol.name] = quote(POSITION)
+        texts[source.symbol.name] = backquoted(POSITION)
         source = source.source
     columns = [
-        f"{texts[symbol.name]} AS {quote(symbol.name)}" if symbol.name in texts else quote(symbol.name) for symbol in node.outputs
+        f"{texts[symbol.name]} AS {backquoted(symbol.name)}" if symbol.name in texts else backquoted(symbol.name)
+        for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
         joined = join_of(node)
         join_type = JoinType.RIGHT if joined is None else joined.type
         number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
-        columns.append(f"{_witness_expression(context, join_type, number)} AS {quote(WITNESS)}")
+        columns.append(f"{_witness_expression(context, join_type, number)} AS {backquoted(WITNESS)}")
     elif not isinstance(node.source, AssignUniqueId):
-        columns += [quote(name) for name in _hidden(node.source, context)]
+        columns += [backquoted(name) for name in _hidden(node.source, context)]
     return lower(source, context).selectExpr(*columns)
 
 
@@ -232,7 +231,7 @@ def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
 def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields go by position: a struct with two fields of one name cannot leave Spark.
-        fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
+        fields = (f"'f{i}', {backquoted(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
         return f"named_struct({', '.join(fields)})"
 
     if not context.source:
@@ -241,7 +240,7 @@ def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType
     source = struct(context.source)
     if join_type is JoinType.FULL:
         source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {source} END"
-    return f"named_struct('source_row', {quote(number)}, 'source', {source}, 'target', {target})"
+    return f"named_struct('source_row', {backquoted(number)}, 'source', {source}, 'target', {target})"
 
 
 @lower.register
@@ -378,12 +377,12 @@ def _replicated(
     else:
         told, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
         sent = exchanged(told, exchange, processor, context)
-        asks, asked = F.col(quote(MATCHED)).isNull(), F.coalesce(F.col(quote(PIECE)), F.lit(-2))
+        asks, asked = F.col(backquoted(MATCHED)).isNull(), F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     if pieces is not None:
         # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
         # it filters before. Either would be another plan than above, and the source would be packed once more.
         wanted = asks & (asked - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
-        sent = sent.join(F.broadcast(pieces), wanted, "left").select(*map(quote, (*schema.names, *PIECES.names)))
+        sent = sent.join(F.broadcast(pieces), wanted, "left").select(*map(backquoted, (*schema.names, *PIECES.names)))
     return tables.outcome_of(sent, unmatched)
 
 
@@ -402,7 +401,7 @@ def _partitioned(
     cells = tables.in_tasks(rows, right, CELLS).unionAll(tables.in_tasks(tables.split_numbers(tasks[0]), left, CELLS))
     if answers:
         cells = cells.unionAll(tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS))
-    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(quote, IN_ORDER))
+    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(*map(backquoted, IN_ORDER))
     return sent, joining
 
 
@@ -412,7 +411,7 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
         return source, context.tables.split_numbers(_task_count(source, context))
-    names = [quote(symbol.name) for symbol in node.outputs]
+    names = [backquoted(symbol.name) for symbol in node.outputs]
     return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names)))
 
 
@@ -459,8 +458,8 @@ def _never_empty(rows: Any, own: Any, answers: Sequence[str]) -> Any:
 
     # Spark's own types: of what is always NULL, inside of arrays and rows too, a channel says nothing.
     nulls = [F.lit(None).cast(field.dataType) for field in rows.schema.fields]
-    none = own.select(*nulls, *map(F.expr, map(quote, answers)), F.lit(False))
-    return rows.selectExpr("*", *(f"NULL AS {quote(name)}" for name in answers), "true").unionAll(none).coalesce(1)
+    none = own.select(*nulls, *map(F.expr, map(backquoted, answers)), F.lit(False))
+    return rows.selectExpr("*", *(f"NULL AS {backquoted(name)}" for name in answers), "true").unionAll(none).coalesce(1)
 
 
 @lower.register
@@ -516,7 +515,7 @@ def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -
         return lower(node, context)
     rows, texts = _pending(node.source, context)
     names = [*input_names(node), *([WITNESS] if context.witness else [])]
-    return rows.selectExpr(*(f"{texts.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+    return rows.selectExpr(*(f"{texts.get(name, backquoted(name))} AS c{i}" for i, name in enumerate(names)))
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import SemiJoin, Symbol, TableScan
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["LoweringContext", "Tables"]
-
 
 class Tables(Protocol):
     """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""

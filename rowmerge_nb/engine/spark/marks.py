@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Orphan
 
-__all__ = ["PREFIX", "Mark", "orphaned_marks", "put_mark"]
-
 PREFIX: Final = ".rowmerge_nb-mark-"
 
 

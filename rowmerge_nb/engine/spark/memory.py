@@ -10,8 +10,6 @@ from typing import Final
 
 from rowmerge_nb.engine.spark.java.options import usual_cores
 
-__all__ = ["all_memory", "free_memory", "room_for_source"]
-
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _LIMITS: Final = (
     ("memory.max", "memory.current"),  # version 2

@@ -22,12 +22,12 @@ from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Exchange, MergeProcessor, PlanNode, Project, TableWriter
 from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, ROW_ID
-from rowmerge_nb.sql.typed.expressions import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.tasks.insert import InsertedRows
     from rowmerge_nb.spi.layout import ConnectorTableLayout
-
-__all__ = ["exchanged", "input_names", "local_exchange", "merge_pass", "placed", "placing", "writer_pass"]
 
 
 def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
@@ -169,8 +167,8 @@ def exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProje
     by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
     by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
     inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
-    destination = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
-    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
+    destination = f"coalesce({backquoted(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
+    writer = F.when(F.col(backquoted(RECORD)).isNotNull(), F.lit(0)).otherwise(
         F.expr(partition_expression(destination, context.writers))
     )
     return rows.repartitionById(context.writers, writer)
@@ -190,7 +188,7 @@ def placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: 
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
     placed = context.tables.in_tasks(rows, task, task.exchanged)
-    return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
+    return placed.repartitionById(context.writers, F.expr(partition_expression(backquoted(BUCKET), context.writers)))
 
 
 def insert_sender(

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["keep_quiet", "quietly"]
-
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _CONNECTIONS: Final = ("java_gateway", "clientserver")
 """Modules of Py4J."""

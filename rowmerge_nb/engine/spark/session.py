@@ -43,18 +43,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "SESSION_SETTINGS",
-    "AdoptedSession",
-    "adopt_session",
-    "create_session",
-    "places",
-    "start_for_class_cache",
-    "start_in_background",
-    "stop_session",
-    "usual_partitions",
-]
-
 SESSION_SETTINGS: Mapping[str, str] = {
     # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a backslash in the Spark SQL that we
     # print means what we meant.

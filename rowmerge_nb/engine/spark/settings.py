@@ -13,8 +13,6 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["EXCLUDED_RULES", "SessionSettings", "excluded_rules", "settings_of"]
-
 EXCLUDED_RULES: Final = "spark.sql.optimizer.excludedRules"
 """The setting that names the rules that Spark's optimizer leaves out, with commas between them."""
 

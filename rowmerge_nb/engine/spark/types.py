@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["from_spark_schema", "from_spark_type", "spark_schema", "spark_type"]
-
-
 def spark_type(kind: pa.DataType) -> Any:
     """Give Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
     from pyspark.sql.pandas.types import from_arrow_type

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main", "without_archives"]
-
 
 def main() -> None:
     """Load what tasks need, and fork workers as Spark asks for them."""

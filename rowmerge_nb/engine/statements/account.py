@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import AskedRows
 
 
-__all__ = ["Account", "check_fragments", "sum_up"]
-
-
 @dataclass
 class Account:
     """All tasks' records put together.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["LEFT_OUT", "Again", "with_copy"]
-
 COPIES: Final = "$copies"
 """The catalog of copies, which no table of a user's is in; a trial that names it finds the copy."""
 KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")

@@ -21,6 +21,7 @@ from rowmerge_nb.engine.statements.untouched import whole_scan
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import DeleteProject, Filter, Join, MarkDistinct, MergeProcessor, Symbol, TableScan
 from rowmerge_nb.plan.rules import chain, join_of, read_views, rewritten
@@ -29,7 +30,7 @@ from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.analyzer.row_conditions import names_of_sides
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.sql.typed.expressions import has_subquery, quote
+from rowmerge_nb.sql.typed.expressions import has_subquery
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.picking import check_columns, in_words, picked
 from rowmerge_nb.trace.trace import AskedRows
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import PageSample
-
-__all__ = ["Wanted", "explain_rows", "untouched_rows", "wanted_by_condition", "wanted_by_values", "wanted_rows"]
 
 MOST_ROWS: Final = 30
 """So many rows are told at most."""
@@ -174,7 +173,7 @@ def untouched_rows(
     with interrupts_afterwards(), room():
         run.transaction.scans.make_views(run.analysis.bindings, read_views(chosen) | read_views(join.right))
         rows = lower(chosen, context).join(lower(join.right, context), F.expr(print_spark(join.predicate)), "left_anti")
-        rows = rows.select(*(quote(field.symbol) for field in run.analysis.target_fields)).limit(MOST_ROWS)
+        rows = rows.select(*(backquoted(field.symbol) for field in run.analysis.target_fields)).limit(MOST_ROWS)
     table = run.collect(context.spark, rows, context.partitions)
     columns = run.analysis.target.columns
     arrays = [conform(found.combine_chunks(), column.type.arrow) for found, column in zip(table.columns, columns, strict=True)]
@@ -191,7 +190,7 @@ def _read(
     with interrupts_afterwards(), room():
         run.transaction.scans.make_views(run.analysis.bindings, read_views(processor))
         rows = input_rows(processor, context)
-        number = F.col(quote(rows.columns[-1])).getField("source_row")
+        number = F.col(backquoted(rows.columns[-1])).getField("source_row")
         if wanted.source_row is not None:
             rows = rows.where(number == F.lit(wanted.source_row))
         rows = rows.orderBy(number).limit(MOST_ROWS + 1)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
 
-__all__ = ["blame"]
-
 
 def blame(
     error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin], trees: Iterable[Typed] = ()

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["Change", "Changes"]
-
 UNDO: Final = "UNDO"
 _OF_NO_ROWS: Final = ("ALTER TABLE", "COMMENT")
 MOST: Final = 100

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["CallRun", "CreateTableRun", "DefinitionRun", "DropTableRun", "ListingRun", "check_defined", "make_table"]
-
 
 @dataclass(kw_only=True)
 class CreateTableRun(StatementRun):

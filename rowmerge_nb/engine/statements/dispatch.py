@@ -37,8 +37,6 @@ from rowmerge_nb.sql.analyzer.analysis import (
 if TYPE_CHECKING:
     from rowmerge_nb.engine.options import Options
 
-__all__ = ["check_flow", "kind_of_run"]
-
 _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     QueryAnalysis: QueryRun,
     InsertAnalysis: InsertRun,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
-
 NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["MOST_ROWS", "Edits", "Source", "checked_edits", "relation_of", "source_of"]
-
 MOST_ROWS: Final = 1_000
 """Cells of larger sources are not edited."""
 SOURCES: Final = "$sources"

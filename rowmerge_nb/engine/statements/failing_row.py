@@ -19,13 +19,14 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.failing_row import FAILURE, FailingRowPass
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.sql.typed.expressions import quote, references
+from rowmerge_nb.sql.typed.expressions import references
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.plan.nodes import CaseBranch, PlanNode
     from rowmerge_nb.sql.typed.expressions import Typed
-
-__all__ = ["name_failing_row"]
 
 PATIENCE_SECONDS: Final = 20.0
 """An error does not wait longer for the row."""
@@ -107,7 +106,7 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Asked]:
     """Give an expression, if there is anything by which its rows are known."""
     told = {*references(tree), *names.told(references(tree))}
-    channels = {symbol.name: (symbol.type.arrow, quote(symbol.name)) for symbol in node.outputs if symbol.name in told}
+    channels = {symbol.name: (symbol.type.arrow, backquoted(symbol.name)) for symbol in node.outputs if symbol.name in told}
     if channels:
         column = assigned_column(Symbol("value", tree.type), tree.type.arrow, tree, names, PagePrinter())
         yield _Asked(column, node, channels, guard)

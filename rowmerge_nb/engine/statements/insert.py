@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["CreateTableAsRun", "InsertRun"]
-
 
 @dataclass(kw_only=True)
 class InsertRun(StatementRun):

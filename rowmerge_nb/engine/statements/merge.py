@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.near import NearKeys
     from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
 
-__all__ = ["MergeRun"]
-
 
 @dataclass(kw_only=True)
 class MergeRun(StatementRun):

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
 
-__all__ = ["ask_target", "begin_merge", "check_stored", "finish_merge", "lowered"]
-
 CHANGING: Final = frozenset({Operation.INSERT, Operation.DELETE, Operation.UPDATE})
 HALVES: Final = {Operation.UPDATE_INSERT: Operation.INSERT, Operation.UPDATE_DELETE: Operation.DELETE}
 """What the halves of an update are to a store."""

@@ -22,8 +22,6 @@ from rowmerge_nb.sql.analyzer.analysis import (
     UpdateAnalysis,
 )
 
-__all__ = ["kind_of", "name_shown", "target_name"]
-
 _KINDS: Final[Mapping[type[Analysis], str]] = {
     QueryAnalysis: "SELECT",
     InsertAnalysis: "INSERT",

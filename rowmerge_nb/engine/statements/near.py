@@ -20,11 +20,11 @@ from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.nodes import Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.merge import MergeRun
     from rowmerge_nb.engine.statements.row_change import Answer, Named
     from rowmerge_nb.trace.trace import PageSample
-
-__all__ = ["near_of"]
 
 NOTHING_NEAR: Final = (
     "No source row without a partner has a key that a target row has written otherwise, or with one letter more, less or changed. "
@@ -142,7 +140,7 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
         )
         return SideRows(rows, names, numbers)
     with interrupts_afterwards():
-        frame = lower(join.right, answer.context).select(*(quote(symbol.name) for symbol in symbols)).limit(most + 1)
+        frame = lower(join.right, answer.context).select(*(backquoted(symbol.name) for symbol in symbols)).limit(most + 1)
     table = run.collect(answer.context.spark, frame, answer.context.partitions)
     if table.num_rows > most:
         raise _too_many(run, "source", most)

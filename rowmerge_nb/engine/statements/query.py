@@ -25,8 +25,6 @@ from rowmerge_nb.sql.tree.depth import room
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
 
-__all__ = ["QueryRun", "plan_rows"]
-
 
 @dataclass(kw_only=True)
 class QueryRun(StatementRun):

@@ -19,7 +19,8 @@ from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator,
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, has_subquery, is_deterministic, references, walk
 from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Answer, Join, case_numbers, join_of_clause, joins_of
 from rowmerge_nb.trace.trace import Term
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample
 
     Mask = npt.NDArray[np.bool_]
-__all__ = ["term_of", "with_truths"]
 
 ATTEMPTS: Final = 64
 """So often a part of a condition is computed at most where it cannot be computed for some rows."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.handles import ConnectorTableHandle
 
-__all__ = ["IN_TASKS", "recording_of"]
-
 IN_TASKS: Final = frozenset(
     {
         *("create_merge_sink", "store_merged_rows", "create_page_sink", "append_page", "finish"),

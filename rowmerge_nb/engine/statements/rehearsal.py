@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["DECIDED", "compare"]
-
 WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
     "flows": ("flow", (Flow.MERGE, Flow.UPDATABLE)),
     "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),

@@ -12,8 +12,6 @@ from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis, TableBinding
 from rowmerge_nb.trace.trace import Trace
 from rowmerge_nb.words import join
 
-__all__ = ["RestoreRun"]
-
 
 @dataclass(kw_only=True)
 class RestoreRun(StatementRun):

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.analysis import Returning, TableBinding
 
-__all__ = ["check_returned", "returned_table"]
-
 
 def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Table | None:
     """Put the tasks' pages together, under the names and types that the statement gives; None without RETURNING.

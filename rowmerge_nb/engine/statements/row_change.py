@@ -39,23 +39,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, TypedExpression
     from rowmerge_nb.trace.trace import PageSample, Term, Trace
 
-__all__ = [
-    "Answer",
-    "Named",
-    "NodeRows",
-    "Planned",
-    "act",
-    "action_context",
-    "call_facts",
-    "checked",
-    "counted",
-    "plan_change",
-    "plan_of",
-    "row_change_trace",
-    "target_handle",
-    "target_metadata",
-]
-
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000
 SAMPLED: Final = {TraceLevel.AUTO: 10, TraceLevel.FULL: 1 << 30, TraceLevel.OFF: 0}

@@ -92,9 +92,6 @@ if TYPE_CHECKING:
 
     Looking = Callable[[StatementRun, RowConditions], Trace]
 
-__all__ = ["StatementRunner"]
-
-
 _READING: Final = (QueryAnalysis, ListingAnalysis, ExplainAnalysis)
 """What a transaction of several statements may have."""
 

@@ -69,8 +69,6 @@ ConstraintReader: TypeAlias = (
     "tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]]"
 )
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "not_rehearsed"]
-
 T = TypeVar("T")
 
 ADAPTIVE = "spark.sql.adaptive.enabled"

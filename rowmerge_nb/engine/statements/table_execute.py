@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import ProcedureOutcome
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TableExecuteRun"]
-
 
 @dataclass(kw_only=True)
 class TableExecuteRun(StatementRun):

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-__all__ = ["TURN_SECONDS", "await_turn"]
-
 TURN_SECONDS: Final = 600.0
 """A statement waits at most this long. Then it goes on, and the commits decide."""
 _LOOK_SECONDS: Final = 0.2

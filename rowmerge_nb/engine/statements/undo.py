@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["restore", "undo"]
-
 _MOST_PARTS: Final = 3
 _NAME: Final = "the name of a table, as 'accounts' or 'lake.default.accounts'"
 _VERSION: Final = "the number of a version, the name of a tag or a branch, or a date or datetime in the past"

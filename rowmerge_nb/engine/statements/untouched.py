@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.row_change import Answer, Planned
     from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
 
-__all__ = ["note_untouched", "whole_scan"]
-
 MOST_READ: Final = 1_000
 """Larger tables are not read once more for it."""
 MOST_ROWS: Final = 30

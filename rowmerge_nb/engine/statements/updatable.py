@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.trace.trace import Consequence, Trace
 
-__all__ = ["UpdatableRun"]
-
 
 @dataclass(kw_only=True)
 class UpdatableRun(StatementRun):

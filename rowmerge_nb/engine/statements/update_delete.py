@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.trace.trace import Consequence, Trace
 
-__all__ = ["UpdateDeleteRun", "shown_columns", "target_scan"]
-
 
 @dataclass(kw_only=True)
 class UpdateDeleteRun(StatementRun):

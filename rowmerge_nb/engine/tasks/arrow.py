@@ -14,23 +14,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = [
-    "GATHERED_BYTES",
-    "GATHERED_ROWS",
-    "Batches",
-    "conform",
-    "for_spark",
-    "gathered",
-    "is_of_kind",
-    "last_channel",
-    "page_in",
-    "page_of",
-    "shown_zones",
-    "together",
-    "whole_page",
-]
-
-
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Bring an array into a type, structs field by field in order, whatever their fields are called, at any depth.
 

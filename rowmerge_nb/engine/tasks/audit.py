@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
     from rowmerge_nb.spi.page import Page, PageLayout
 
-__all__ = [
-    "BLOB",
-    "NET",
-    "AuditedColumn",
-    "AuditedSplit",
-    "AuditedTableHandle",
-    "AuditingMergeHandle",
-    "AuditingSinkProvider",
-    "AuditingSourceProvider",
-    "FindPass",
-    "HashPass",
-    "NetPass",
-    "RowChooser",
-    "page_hashes",
-]
-
 ROW_ID: Final = row_of([("position", BIGINT), ("hash", BIGINT)])
 """A row by its position in the scan, and what it was: of a row that is taken away a sink gets nothing else."""
 _THERE: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)

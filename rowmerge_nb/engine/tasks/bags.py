@@ -13,8 +13,6 @@ from rowmerge_nb.engine.tasks.row_hashes import among
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.row_hashes import Hashes
 
-__all__ = ["Bag"]
-
 
 @dataclass(frozen=True)
 class Bag:

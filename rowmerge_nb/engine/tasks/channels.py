@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
     from rowmerge_nb.engine.tasks.searched_case import PageCase
 
-__all__ = ["ChangeChannels", "DeleteChannels"]
-
 
 @dataclass(frozen=True)
 class ChangeChannels:

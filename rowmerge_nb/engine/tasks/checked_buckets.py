@@ -16,8 +16,6 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["CheckedBuckets"]
-
 _EXAMPLES: Final = 5
 """At most this many wrong buckets are listed in an error."""
 

@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["comparable", "key_parts"]
-
 _NOT_A_NUMBER = np.float64("nan").view(np.int64)
 
 

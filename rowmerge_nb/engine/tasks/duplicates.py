@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["DuplicateRule", "Duplicates", "Patterns", "mark_distinct", "match_patterns"]
-
 Patterns = dict[tuple[int, int, int, int, bool], int]
 """(matches, acting, updates, deletes, repeated) of a target row, numbers cut at 2: how many target rows are like that."""
 SEVERAL = 2

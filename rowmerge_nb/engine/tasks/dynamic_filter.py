@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyFilter", "SourceKeys"]
-
 LISTED_KEYS = 1_000
 """Up to here a connector is told the keys themselves, above that their bounds."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["PROBLEM", "deliver"]
-
 PROBLEM = b"rowmerge_nb problem: "
 """What the record of a worker process begins with that is not as it must be; JSON follows, since such a process may lack our classes."""
 

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
 
 
-__all__ = [
-    "BUCKET",
-    "EVEN_ROWS",
-    "Destination",
-    "LocalExchange",
-    "PlacePass",
-    "Placing",
-    "hash_expression",
-    "hashed",
-    "partition_expression",
-    "places_of",
-]
-
-
 def hash_expression(columns: Sequence[str]) -> str:
     """Print the engine's hash of columns for Spark; the same values in the same order give the same number.
 

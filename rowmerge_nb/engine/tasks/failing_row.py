@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.arrow import Batches
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
 
-__all__ = ["FAILURE", "FailingRowPass"]
-
 FAILURE: Final = pa.schema([pa.field("failure", pa.binary())])
 """What `FailingRowPass` gives: an error, pickled."""
 

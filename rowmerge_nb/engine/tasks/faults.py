@@ -23,8 +23,6 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["UNSET", "Fault", "InjectedFault", "Watch", "noted", "unwatched"]
-
 
 class InjectedFault(Exception):
     """What a fault raises that a statement was given: no error of the connector's."""

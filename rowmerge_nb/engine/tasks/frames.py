@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["code_around", "no_breakpoints", "own_frame", "raised_by"]
-
 _AROUND: Final = 2
 """So many lines are told on each side of one that raised an error."""
 _MOST_FRAMES: Final = 10

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["IN_CASE", "HandedPages", "Keeping", "pages_of"]
-
 
 @dataclass(frozen=True)
 class Keeping:

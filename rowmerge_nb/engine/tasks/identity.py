@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["row_keys"]
-
 
 def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
     """Give a number for every row: rows with the same values have the same one, and others, but for an accident of 64 bits, another.

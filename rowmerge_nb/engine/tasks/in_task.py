@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
 
-__all__ = ["JoinTask", "RowTask"]
-
 
 @dataclass(frozen=True)
 class RowTask:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["SENT", "InsertSenderPass", "InsertTask", "InsertedRows", "ReceivedInsertPass"]
-
 SENT: Final = pa.schema([("writer", pa.int32()), ("cell", pa.binary()), (RECORD, pa.binary())])
 """What is sent: to which writer, the cell of a page; or what a task has to report of itself."""
 _SENT_ROWS: Final = 1 << 18

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["JoinKeys"]
-
 
 @dataclass(frozen=True)
 class JoinKeys:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["NO_ROW", "JoinedRows", "Side"]
-
 NO_ROW = -1
 """Stands for the row of a side that has none."""
 

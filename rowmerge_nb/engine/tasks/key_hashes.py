@@ -14,8 +14,6 @@ from rowmerge_nb.engine.tasks.row_hashes import row_hashes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Hashes", "key_hashes"]
-
 Hashes = npt.NDArray[np.uint64]
 
 _SEED: Final = np.uint64(0x6A09E667F3BCC909)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Rows = npt.NDArray[np.int64]
 
-__all__ = ["MOST_PAIRS", "KeyIndex"]
-
 MOST_PAIRS: Final = 1 << 18
 """A piece of matches has about this many pairs of rows at most."""
 

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
 
 
-__all__ = ["MergePass"]
-
-
 WITNESSED_ROWS = 100
 
 

@@ -6,8 +6,6 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["ANSWERS_ROW", "FRAGMENT_ROW", "MATCHED_ROW", "OUTCOME", "PIECE_ROW", "RECORD", "RECORD_ROW", "outcome"]
-
 OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("payload", pa.binary())])
 """What the last pass of a statement gives the driver: records and fragments."""
 RECORD_ROW, FRAGMENT_ROW = 0, 1

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyJoin", "numbered", "without_target"]
-
 
 @dataclass(frozen=True)
 class KeyJoin:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
-
 FILTERED_ROWS: Final = 1 << 19
 """Of so many rows no more are waited for before a condition is computed: asking DuckDB has its price, however few rows it is for."""
 INSTALL: Final = "Run: pip install 'duckdb>=1.4'"

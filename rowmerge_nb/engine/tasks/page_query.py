@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageProgram
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["QueryRows", "QueryScan"]
-
 
 @dataclass(frozen=True)
 class QueryRows:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["CELLS", "IN_ORDER", "SOURCE", "TARGET", "AnswersOutputPass", "PartitionedJoinTask", "PartitionedOutputPass"]
-
 SOURCE, TARGET = 0, 1
 """The sides of the join, in the order in which their rows come to a task."""
 _ANSWERS: Final = -1

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page, PageLayout
 
-__all__ = [
-    "ChangeOnlyUpdatedColumnsMergeProcessor",
-    "DeleteAndInsertMergeProcessor",
-    "RowChangeProcessor",
-    "create_processor",
-]
-
 
 class RowChangeProcessor(ABC):
     """Turns merge rows into rows to store.

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.raised import Raised
 
 
-__all__ = ["Recorder", "TaskRecord", "operation_text"]
-
-
 @dataclass
 class Sampled:
     """Sampled rows of one page before and after ``transform_page``; ``transformed`` is False where there was none, and they are the same.

@@ -34,20 +34,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 
-__all__ = [
-    "MATCHED",
-    "MOST_BYTES",
-    "PIECE",
-    "PIECES",
-    "PIECE_ROWS",
-    "PackPass",
-    "ReplicatedJoinTask",
-    "ReplicatedSource",
-    "UnmatchedPass",
-    "UnmatchedRows",
-    "UnmatchedWriterPass",
-]
-
 PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
 """What is sent of a source: pieces of its rows."""
 PIECE, MATCHED = "$piece", "$matched"

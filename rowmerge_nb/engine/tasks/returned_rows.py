@@ -16,8 +16,6 @@ from rowmerge_nb.spi.operations import Operation
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator
 
-__all__ = ["ReturnedRows"]
-
 
 @dataclass(frozen=True)
 class ReturnedRows:

@@ -13,8 +13,6 @@ from rowmerge_nb.engine.tasks.xxhash import xxhash64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Hashes", "among", "row_hashes"]
-
 Hashes = npt.NDArray[np.uint64]
 
 _NULL: Final = np.uint64(0x9AE16A3B2F90404F)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
-__all__ = ["POSITION", "CellPass", "ScanPass", "cell_of"]
-
 POSITION: Final = "$position"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.joined_rows import JoinedRows
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression
 
-__all__ = ["PageBranch", "PageCase", "read_by"]
-
 
 @dataclass(frozen=True)
 class PageBranch:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["SentPages", "received_pages"]
-
 
 class SentPages:
     """Sends the pages of one attempt of a task; a context, at whose end the file is complete.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
-__all__ = ["SplitPass", "SplitRun"]
-
 ONLY_CASE: Final = 0
 
 

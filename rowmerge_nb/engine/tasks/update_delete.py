@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.recorder import Recorder
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["DeletePass", "UpdatePass"]
-
 ONLY_CASE = 0
 
 

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.updatable import UpdatablePageSource
 
 
-__all__ = ["InsertPass", "PageSinkFactory", "SinkFactory", "WriterPass", "abort", "fragments_of", "task_partition"]
-
-
 @dataclass(frozen=True)
 class SinkFactory:
     """Makes the merge sink of a task."""

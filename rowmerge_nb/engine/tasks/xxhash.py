@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["xxhash64"]
-
 Words = npt.NDArray[np.uint64]
 
 _SEED: Final = 42

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["CHECKED_ROWS", "CHECKED_UNASKED", "Checking", "begin_check", "is_checked", "keeping_of", "unacknowledged"]
-
 CHECKED_ROWS: Final = 100_000
 """Tables of so many rows are read back where that is asked for."""
 CHECKED_UNASKED: Final = 10_000

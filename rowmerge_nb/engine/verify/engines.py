@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["DuckDBVerifier", "DuplicateRefusedError", "PostgreSQLVerifier", "RefusedError", "Verifier", "open_verifier"]
-
 POSTGRES_VARIABLE: Final = "ROWMERGE_POSTGRES"
 _INSTALL: Final = 'Run: pip install "rowmerge-nb[verify]"'
 

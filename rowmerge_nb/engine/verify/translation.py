@@ -9,8 +9,6 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["UntranslatableError", "column_type", "translate"]
-
 _DIALECTS: Final = {"duckdb": "duckdb", "postgresql": "postgres"}
 _PLAIN: Final = {"boolean", "smallint", "integer", "bigint", "real", "decimal", "date"}
 _OWN: Final = {

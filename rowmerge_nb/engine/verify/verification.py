@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
-__all__ = ["Verification", "begin_verification"]
-
 SHOWN: Final = 3
 """So many rows of a difference are shown on each side."""
 AFTERWARDS: Final = "rowmerge_afterwards"

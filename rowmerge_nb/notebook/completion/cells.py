@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Braces", "Options", "Sql", "Text", "where"]
-
 _CELL: Final = re.compile(r"\s*%%merge(?=\s|$)")
 _LINE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?%merge(?=\s)\s*")
 _UNDO: Final = re.compile(r"(?i)undo\s+(?!-)")

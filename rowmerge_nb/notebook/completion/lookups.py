@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["PATIENCE", "Lookups"]
-
 T = TypeVar("T")
 
 PATIENCE: Final = 0.1

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.notebook.completion.statements import Names
 
-__all__ = ["register", "unregister"]
-
 _MATCHER: Final = "rowmerge_matcher"
 _EXPRESSION: Final = re.compile(r"[\w.]*\Z")
 

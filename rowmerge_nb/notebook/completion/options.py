@@ -9,8 +9,6 @@ from rowmerge_nb.notebook.options import COMMANDS, OPTIONS
 if TYPE_CHECKING:
     from rowmerge_nb.notebook.completion.cells import Options
 
-__all__ = ["in_options"]
-
 
 def in_options(at: Options, *, variables: tuple[str, ...] = ()) -> tuple[str, list[tuple[str, str]]]:
     """Give what is being written, and what can stand in its place, each with what it is.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.notebook.completion.lookups import Lookups
     from rowmerge_nb.sql.tree import statements as st
 
-__all__ = ["Candidate", "Names", "in_statement"]
-
 Columns = list[tuple[str, str]]
 """Names and types."""
 

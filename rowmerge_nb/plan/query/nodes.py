@@ -13,27 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Aggregate, Column, Sort, Typed, Windowed
 
-__all__ = [
-    "Aggregation",
-    "Correlated",
-    "Cut",
-    "Filtered",
-    "GroupId",
-    "JoinedRows",
-    "Projected",
-    "QueryNode",
-    "Scan",
-    "SemiJoined",
-    "SetOperation",
-    "SingleRow",
-    "Sorted",
-    "TableFunction",
-    "UnnestedRows",
-    "ValueRows",
-    "WindowRows",
-    "projection",
-]
-
 
 @dataclass(frozen=True)
 class QueryNode:

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-__all__ = ["QueryPlanner", "both", "split_condition"]
-
-
 def both(conditions: Sequence[Typed]) -> Typed | None:
     """Join conditions by AND; None if there are none."""
     if not conditions:

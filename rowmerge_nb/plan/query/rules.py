@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.queries import Query
 
-__all__ = ["planned_query", "planned_source"]
-
 
 def planned_query(query: Query) -> tuple[QueryNode, tuple[Column, ...]]:
     """Plan a query as Trino's optimizer leaves it, and say where its columns are: in their order, under the symbols that they have there.

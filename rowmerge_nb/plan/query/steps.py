@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.plan.query.nodes import QueryNode
 
-__all__ = ["SINGLE", "SOURCE", "Spread", "query_steps", "single"]
-
 SINGLE: Final = "SINGLE"
 SOURCE: Final = "SOURCE"
 SHOWN_ROWS: Final = 10

@@ -14,8 +14,6 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Channels, Pages
 
-__all__ = ["channel_map_description", "channel_map_dot"]
-
 MOST_COLUMNS: Final = 7
 _NAME: Final = 22
 _BLANK: Final = "\N{NO-BREAK SPACE}"

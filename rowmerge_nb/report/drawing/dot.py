@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 
     import graphviz
 
-__all__ = [
-    "COLORS",
-    "GAP",
-    "Box",
-    "Text",
-    "bold",
-    "edge",
-    "identifier",
-    "mono",
-    "muted",
-    "new_graph",
-    "node",
-    "plain",
-    "thickness",
-]
-
 COLORS: Final = {
     "fg": "#1f2328",
     "mut": "#59636e",

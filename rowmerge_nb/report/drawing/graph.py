@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.plan import Inner, Operator, Plan
     from rowmerge_nb.report.model.report import Report
 
-__all__ = ["pages_dot", "plan_description", "plan_dot"]
-
 MOST_PREDICATES: Final = 12
 PREDICATE: Final = 46
 LANE: Final = 96

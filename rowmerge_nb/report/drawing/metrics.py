@@ -10,8 +10,6 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-__all__ = ["text_width"]
-
 # fmt: off
 _REGULAR: Final = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,

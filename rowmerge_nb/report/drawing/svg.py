@@ -15,8 +15,6 @@ from typing import Final
 from rowmerge_nb.report.drawing.dot import COLORS, LINE, PAD
 from rowmerge_nb.report.words.values import visible
 
-__all__ = ["dot_to_svg"]
-
 _CELL: Final = re.compile(r"<TD\b([^>]*)>(.*?)</TD>", re.DOTALL)
 _FONT: Final = re.compile(r'<FONT FACE="(\w+)" POINT-SIZE="(\d+)" COLOR="(#\w+)">(<B>)?(.*?)(?:</B>)?</FONT>', re.DOTALL)
 _CLASS_OF: Final = {value: name for name, value in COLORS.items()}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.report.model.plan import Operator, Plan, Writer
 
-__all__ = ["Arrival", "draw_writers"]
-
 MOST_WRITERS: Final = 3
 _SINKS: Final = {
     "MergeWriter": ("ConnectorMergeSink", "store_merged_rows"),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["absent_parts", "ended_steps", "matched_rows", "raised_parts", "sides_of_groups"]
-
 _NODES: Final = {
     "TableScan": "read",
     "Join": "join",

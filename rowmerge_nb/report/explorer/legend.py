@@ -14,8 +14,6 @@ from rowmerge_nb.words import MINUS, code_parts, join
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["CALLS", "LEGENDS", "asides", "examples", "legends"]
-
 CALLS: Final = {
     "get_merge_row_id_column_handle": "by what the store finds a row again",
     "get_row_change_paradigm": "the form in which the store takes changes",

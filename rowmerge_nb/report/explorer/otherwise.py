@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
 
-__all__ = ["BETWEEN", "difference", "otherwise"]
-
 BETWEEN: Final = "|"
 """Stands between the values of the options in the name of a difference."""
 _CALLS: Final = "No call was made. These would be: those of the run"

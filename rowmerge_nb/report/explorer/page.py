@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
 
-__all__ = ["explorer_module", "explorer_page", "explorer_styles", "opening"]
-
 _EXPORT: Final = "export default { render };"
 _START: Final = """
 const state = JSON.parse(document.getElementById("state").textContent);

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.near import NearKeys, NearRow
     from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
 
-__all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
-
 FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30
 """So many rows can be followed; of more the first ones of the source are shown."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["distinct_station", "finish_station"]
-
 
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
     """Say in a word and in a sentence whether the row's pair of target row and clause comes again."""

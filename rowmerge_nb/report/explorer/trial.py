@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TRIAL", "differing_pages", "differing_steps", "editable_cells", "moved_since", "trial_state"]
-
 TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
 _PAGES: Final = (
     ("case", "before"),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.variants import Variants
 
-__all__ = ["Explorer"]
-
 _CHOICES: Final = {
     "paradigm": tuple(RowChangeParadigm.__members__),
     "era": tuple(map(str, Era)),

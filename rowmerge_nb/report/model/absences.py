@@ -10,8 +10,6 @@ from rowmerge_nb.words import code
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TITLES", "absence_of"]
-
 TITLES: Final = {
     "check": "Rows that are wrong in the store",
     "diff": "Changed rows",

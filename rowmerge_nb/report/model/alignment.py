@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["AlignedRow", "PlanLine", "aligned_plans", "aligned_rows", "unaligned"]
-
 MOST_ROWS: Final = 30
 """So many rows are aligned; of more the first ones."""
 MOST_JOINED: Final = 1_000

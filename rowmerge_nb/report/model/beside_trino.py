@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.trino_query import TrinoNode, TrinoQuery
 
-__all__ = ["BesideTrino", "Step", "lay_beside"]
-
 TARGET, UNIQUE_ID, PRESENT, SOURCE, JOIN, FILTER, CASE, CASE_NUMBER = (
     *("the target's rows", "unique_id", "present"),
     *("the source's rows", "the join", "the condition", "CASE", "case_number"),

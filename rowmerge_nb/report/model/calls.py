@@ -13,8 +13,6 @@ from rowmerge_nb.words import join, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Call, Trace
 
-__all__ = ["CallRow", "Calls", "begun_with", "build_calls", "finished_with", "given_and_gave", "stored_with"]
-
 _TABLE_HANDLE: Final = "the table handle"
 _MERGE_HANDLE: Final = "the merge handle"
 

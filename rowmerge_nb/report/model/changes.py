@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Pages
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
-__all__ = [
-    "Change",
-    "ChangeCell",
-    "Diff",
-    "LeftRow",
-    "SameRow",
-    "Stored",
-    "StoredPage",
-    "StoredRow",
-    "build_diff",
-    "build_stored",
-]
-
 MOST_UNTOUCHED: Final = 30
 """So many rows that took no part a trace has at most, see `rowmerge_nb.engine.statements.untouched.MOST_ROWS`."""
 MOST_LEFT: Final = 15

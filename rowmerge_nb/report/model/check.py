@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.journeys import JourneyRow
     from rowmerge_nb.trace.trace import Trace, WrongRow
 
-__all__ = ["Check", "WrongLine", "build_check"]
-
 MOST_JOURNEYS: Final = 1_000
 """Of statements with more joined rows no ways are told."""
 

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
-__all__ = [
-    "ClauseRow",
-    "ClauseTable",
-    "Lane",
-    "build_clauses",
-    "build_lanes",
-    "case_branches",
-    "case_text",
-    "clause_label",
-    "condition_text",
-    "operation_counts",
-]
-
 MOST_LANES: Final = 6
 """Above so many clauses a drawing has one lane per operation."""
 MOST_LINES: Final = 16

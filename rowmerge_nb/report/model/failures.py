@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
 
-__all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
-
 MOST_GROUPS: Final = 10
 MOST_SOURCES: Final = 10
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey, Verdict
     from rowmerge_nb.trace.trace import AskedRows, Trace
 
-__all__ = ["JourneyRow", "Journeys", "Mark", "build_journeys", "journey_row"]
-
 _VALUES: Final = 48
 
 

@@ -11,8 +11,6 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Near", "build_near"]
-
 MOST_SENTENCES: Final = 5
 
 

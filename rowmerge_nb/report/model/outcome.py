@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Balance", "Outcome", "build_balance", "build_outcome"]
-
 MOST_GROUPS: Final = 20
 """So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
 

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import NodeRecord
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages", "row_limit", "stored_channels"]
-
 MOST_ROWS: Final = 30
 MOST_CELLS: Final = 480
 TYPE_ROOM: Final = 14

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["NOT_SHOWN", "Place", "place_sentence", "placed_rows", "places_of"]
-
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 _EVENLY: Final = f"to {IN_TURN}: no value decides"
 NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"

@@ -14,25 +14,6 @@ from rowmerge_nb.words import MINUS, code, join, number, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = [
-    "BY_ORDER",
-    "DELETE_AND_INSERT",
-    "EVENLY",
-    "FUNCTION",
-    "HASH",
-    "IN_TURN",
-    "exchange_of",
-    "exchange_sentence",
-    "number_head",
-    "other_paradigm",
-    "passage",
-    "rules_of",
-    "update_form",
-    "writers_among",
-    "writers_phrase",
-    "writers_word",
-]
-
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 CHANGE_ONLY: Final = "CHANGE_ONLY_UPDATED_COLUMNS"
 HASH, FUNCTION, EVENLY = "hash", "function", "evenly"

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace, WriterRecord
     from rowmerge_nb.words import KnownRows
 
-__all__ = ["CHANGERS", "WRITERS", "Inner", "Operator", "Plan", "Writer", "build_plan"]
-
 CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
 """The kinds of operators that give rows back to the page sources which read them."""
 WRITERS: Final = frozenset({"MergeWriter", "TableWriter", *CHANGERS})

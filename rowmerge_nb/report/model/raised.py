@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
-__all__ = ["GivenPage", "ShownRaised", "all_raised", "raised_text"]
-
 _HANDLE: Final = 240
 """So much of a handle is shown."""
 

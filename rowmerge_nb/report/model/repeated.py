@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
-__all__ = ["EQUALITY", "Example", "Repeated", "build_repeated", "repeated_matches"]
-
 EQUALITY: Final = (
     "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the standard leaves it to the collation whether "
     "blanks at the end count, and whether case does. Both agree that NULL equals nothing, and that unknown is not true."

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["PARTS", "Notice", "Report", "build_report", "missing_parts", "notices_of", "parts_to_show"]
-
 PARTS: Final = (
     "outcome",
     "check",

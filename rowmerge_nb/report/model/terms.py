@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["SINKS", "Terms", "build_terms"]
-
 SINKS: Final = (
     "A writer is the engine's, and has one sink, which is the connector's: the writer counts the rows of its pages and hands them over, the "
     "sink stores them."

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-__all__ = ["columns_of", "pad", "preformatted", "width_of"]
-
 _FONT = "font-family:Menlo,Consolas,'Liberation Mono',monospace;white-space:pre;overflow-x:auto"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide, NearTerm, Separation
 
-__all__ = ["counts_of", "is_likely_mistake", "key_text", "near_sentence", "separation_text", "summary_of"]
-
 _VALUES: Final = 32
 _WITHOUT: Final = {
     Difference.LEADING_BLANKS: "without leading blanks",

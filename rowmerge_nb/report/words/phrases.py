@@ -12,15 +12,6 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "Phrase",
-    "Run",
-    "by_operation",
-    "operation_word",
-    "phrase_text",
-    "style_of",
-]
-
 
 @dataclass(frozen=True)
 class Run:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.journeys import Journey, TermTruth, Verdict
 
-__all__ = ["MARKS", "because_of", "gist_of", "mark_of", "reason_of", "reasons_of"]
-
 MARKS: Final = {
     "D": "a DELETE fires",
     "U": "an UPDATE fires",

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["NULL", "Cell", "cell", "is_number", "struct_rows", "tail", "visible", "with_ends"]
-
 LIMIT: Final = 40
 _TITLE_LIMIT: Final = 400
 _HASH_DIGITS: Final = 5

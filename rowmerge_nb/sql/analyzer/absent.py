@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["analyze_table", "check_properties", "materialized_view", "rename_schema"]
-
 _INSTEAD: Final = {
     "CREATE": "Write CREATE VIEW, or CREATE TABLE AS for the rows as they are now.",
     "DROP": "Write DROP VIEW of a view, or DROP TABLE of a table.",

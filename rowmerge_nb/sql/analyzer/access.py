@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["privileges", "roles", "set_authorization"]
-
 _NOBODY: Final = "Nobody logs in: leave it out."
 _ROLE_COLUMNS: Final = {"SHOW ROLES": "Role", "SHOW CURRENT ROLES": "Role", "SHOW ROLE GRANTS": "Role Grants"}
 _GRANT_COLUMNS: Final = (

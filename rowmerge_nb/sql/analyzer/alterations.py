@@ -48,8 +48,6 @@ _OF_FIELDS: Final = {
     SetFieldType: "setting field types",
 }
 
-__all__ = ["alter_table", "comment_on", "constants_of", "defined_column", "refuse_comment"]
-
 _OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
 
 

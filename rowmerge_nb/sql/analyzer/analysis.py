@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer.known_rows import unknown
-from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
+from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,37 +33,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
     from rowmerge_nb.sql.typed.queries import Query
-
-
-__all__ = [
-    "Analysis",
-    "CheckConstraint",
-    "ClauseAnalysis",
-    "ConditionTerm",
-    "CreateTableAnalysis",
-    "DefinitionAnalysis",
-    "DeleteAnalysis",
-    "DropTableAnalysis",
-    "ExplainAnalysis",
-    "Field",
-    "InsertAnalysis",
-    "ListingAnalysis",
-    "MergeAnalysis",
-    "MergeSource",
-    "Notice",
-    "QueryAnalysis",
-    "RestoreAnalysis",
-    "Returned",
-    "Returning",
-    "RowChangeAnalysis",
-    "Rows",
-    "SettingAnalysis",
-    "TableBinding",
-    "Tables",
-    "TypedExpression",
-    "UpdateAnalysis",
-    "ViewBinding",
-]
 
 
 class Rows(Protocol):
@@ -158,8 +128,8 @@ class TableBinding:
         Args:
             names: what the columns are called in its result.
         """
-        columns = ", ".join(f"c{index} AS {quote(name)}" for index, name in enumerate(names))
-        return f"SELECT {columns} FROM {quote(self.view)}"
+        columns = ", ".join(f"c{index} AS {backquoted(name)}" for index, name in enumerate(names))
+        return f"SELECT {columns} FROM {backquoted(self.view)}"
 
 
 @dataclass(frozen=True)

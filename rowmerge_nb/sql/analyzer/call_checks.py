@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.functions.regexp_groups import Group
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["checked"]
-
 
 def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """Check the arguments of a call, and give them in the form that the function's table expects.

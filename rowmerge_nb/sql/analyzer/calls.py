@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.functions.signatures import Resolved
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["CallAnalyzer", "ExpressionSite"]
-
 T = TypeVar("T")
 
 _BUILTIN: Final = ("system", "builtin")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, VARCHAR
 from rowmerge_nb.sql.analyzer.constant_columns import ConstantColumn, constant_of
 from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.values import Part, WrittenRow
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.tree.statements import Span
-
-__all__ = ["FEW_ROWS", "MOST_FORMS", "computed_rows"]
 
 FEW_ROWS: Final = 64
 """So many rows are printed one by one, which lets an error at run time find its place."""
@@ -91,9 +90,9 @@ def computed_rows(
     selects = [_computed(context, form, rows, fields) for form, rows in forms.items()]
     if plain:
         selects.append(_plain(context, plain, fields))
-    names = ", ".join(e.quote(f.symbol) for f in fields)
+    names = ", ".join(backquoted(f.symbol) for f in fields)
     views = tuple(table.view for name, table in context.bindings.items() if name not in known)
-    return f"SELECT {names} FROM ({_united(selects)}) ORDER BY {e.quote(_ROW)}", views
+    return f"SELECT {names} FROM ({_united(selects)}) ORDER BY {backquoted(_ROW)}", views
 
 
 def _united(selects: Sequence[str]) -> str:
@@ -108,7 +107,7 @@ def _plain(context: Context, parts: Sequence[tuple[npt.NDArray[np.int64], Part]]
     rows = constant_rows([part for _, part in parts], fields)
     assert rows is not None
     numbers = np.concatenate([numbers for numbers, _ in parts])
-    values = [e.quote(name) for name in rows.names]
+    values = [backquoted(name) for name in rows.names]
     return _select(context, rows.names, rows.types, rows.columns, numbers, values, rows.span_of)
 
 
@@ -118,7 +117,7 @@ def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Se
     columns = [
         ConstantColumn.of_constants([constants[index] for constants in rows.constants]) for index in range(len(rows.constants[0]))
     ]
-    values = [f"{print_spark(cell)} AS {e.quote(f.symbol)}" for cell, f in zip(form, fields, strict=True)]
+    values = [f"{print_spark(cell)} AS {backquoted(f.symbol)}" for cell, f in zip(form, fields, strict=True)]
     names, kinds = [_parameter(index) for index in range(len(columns))], [constant.type for constant in rows.constants[0]]
     return _select(context, names, kinds, columns, np.array(rows.numbers), values, _nowhere)
 
@@ -126,8 +125,8 @@ def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Se
 def _alone(context: Context, rows: _Rows, fields: Sequence[ScopeField]) -> str:
     """Write the only row of its form, whose errors find their places."""
     placed = [replace(cell, origin=context.origin(node.span)) for cell, node in zip(rows.first, rows.written.nodes, strict=True)]
-    values = [f"{print_spark(cell)} AS {e.quote(f.symbol)}" for cell, f in zip(placed, fields, strict=True)]
-    return f"SELECT {', '.join(values)}, {rows.numbers[0]}L AS {e.quote(_ROW)}"
+    values = [f"{print_spark(cell)} AS {backquoted(f.symbol)}" for cell, f in zip(placed, fields, strict=True)]
+    return f"SELECT {', '.join(values)}, {rows.numbers[0]}L AS {backquoted(_ROW)}"
 
 
 def _nowhere(_row: int, _column: int) -> None:
@@ -145,7 +144,7 @@ def _select(
 ) -> str:
     """Write the SELECT over constants and the rows' numbers."""
     data = ConstantRows((*names, _ROW), (*kinds, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
-    return f"SELECT {', '.join(values)}, {e.quote(_ROW)} FROM ({context.bind(data).query(data.names)})"
+    return f"SELECT {', '.join(values)}, {backquoted(_ROW)} FROM ({context.bind(data).query(data.names)})"
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------

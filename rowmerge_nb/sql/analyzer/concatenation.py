@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["concat", "concatenated"]
-
 
 def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
     """Analyze a call of concat."""

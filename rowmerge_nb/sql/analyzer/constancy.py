@@ -11,8 +11,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["refuse_subqueries"]
-
 _QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["BadLiteral", "ConstantColumn", "UnfitConstant", "constant_of", "literal_constant"]
-
 _LARGEST_INTEGER: Final = 2**31 - 1
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 
-__all__ = ["ConstantRows", "bound"]
-
 _numbers: Final = itertools.count(1)
 
 

@@ -20,8 +20,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["check_constraints", "read_constraints"]
-
 _CLOCK: Final = frozenset({"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 

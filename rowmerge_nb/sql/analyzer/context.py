@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["Context", "dotted"]
-
 _MAX_PARTS = 3
 
 EXPANSIONS = 2_000

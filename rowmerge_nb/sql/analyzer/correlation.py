@@ -11,8 +11,6 @@ from rowmerge_nb.sql.typed.expressions import Column, Sort, Subquery, Typed, wal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_separable"]
-
 _ROWS: Final = 10
 """So many rows of VALUES are looked at: what is read from around it, the first ones usually show."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
-__all__ = ["default_text", "default_value"]
-
 _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 

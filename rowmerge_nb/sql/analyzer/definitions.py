@@ -29,20 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
 
-__all__ = [
-    "completed_schema",
-    "create_schema",
-    "create_view",
-    "drop_schema",
-    "drop_view",
-    "is_known_schema",
-    "known_schema",
-    "query_columns",
-    "rename_view",
-    "show",
-    "truncate",
-]
-
 
 def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
     """Give the columns that a query would make: each has a name of its own and a type.

@@ -30,8 +30,7 @@ from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
-from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES
-from rowmerge_nb.sql.parser.statements import read_type
+from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES, read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
     from rowmerge_nb.sql.tree.statements import Identifier, Span
-
-__all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -12,13 +12,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["added", "dropped", "renamed", "retyped"]
-
 
 class Refuse(Protocol):
     """Raises an error of a code and a message; not ``placed``: Trino says no place."""
 
-    def __call__(self, code: str, message: str, *, placed: bool = True) -> NoReturn: ...
+    def __call__(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
+        """Raise it."""
 
 
 def added(

@@ -16,8 +16,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FieldMismatchError", "with_fields_of"]
-
 
 class FieldMismatchError(Exception):
     """A row of the source has not the fields of the target's row; the text says which one, and where."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.analyzer.select_list import Output
 
-__all__ = ["check_groups", "grouped_by", "grouping_operations", "with_keys", "with_sets_once"]
-
 
 def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
     """Put the keys into GROUP BY in place of AUTO: all columns of the SELECT list but aggregates and functions over windows."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["long_list"]
-
 _SHORT: Final = 64
 """Up to so many values, a list is written value by value."""
 _LONGEST: Final = 5_000

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["InlineFunction", "call_inline", "define_functions"]
-
 _MOST_PARTS: Final = 1_000
 """A call becomes what it computes: of functions that call others twice that doubles at each of them."""
 _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)

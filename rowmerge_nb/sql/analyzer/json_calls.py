@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.parser.definitions import read_type
 from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
-from rowmerge_nb.sql.parser.statements import read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree.json_paths import Variable, parts_of_path
 from rowmerge_nb.sql.tree.statements import Span
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.tree.json_paths import JsonPath
-
-__all__ = ["json_lookup", "output_type", "read_as_json"]
 
 _DATETIME: Final = frozenset({"date", "time", "time with time zone", "timestamp", "timestamp with time zone"})
 _FORMATS: Final = {"JSON": "JSON", **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" for bits in (8, 16, 32)}}

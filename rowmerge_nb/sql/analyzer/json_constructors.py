@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 
-__all__ = ["hash_order", "json_constructor"]
-
 _LARGEST_SCALE: Final = 6
 """Java writes decimals with more digits behind the point in two ways, which depends on their value."""
 _BUCKETS: Final = 16

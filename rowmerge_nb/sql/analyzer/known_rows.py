@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.values import Part
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = [
-    "Size",
-    "join_size",
-    "known",
-    "scan_rows",
-    "select_size",
-    "set_size",
-    "some_of",
-    "table_size",
-    "tail_size",
-    "unknown",
-    "written_size",
-]
-
 Size: TypeAlias = Callable[[], KnownRows | None]
 """Tells how many rows there are; None where nothing is known of it."""
 

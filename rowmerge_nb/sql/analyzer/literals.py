@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.syntax import Interval
 
-__all__ = [
-    "decimal_literal",
-    "far_moment",
-    "interval_literal",
-    "interval_refusal",
-    "is_long_interval",
-    "moment_constant",
-    "typed_literal",
-]
-
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
 _TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")

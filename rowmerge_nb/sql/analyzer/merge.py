@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.names import backquoted, did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import RelationResult
-
-__all__ = ["analyze_merge", "as_field", "first_unfit", "typed", "unfit"]
 
 _ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
 _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
@@ -123,7 +121,7 @@ class _MergeAnalyzer:
         spark = None
         read = [field for field in relation.fields if field.refused is None]
         if relation.binding is None:
-            spark = f"SELECT {', '.join(e.quote(f.symbol) for f in read)} FROM {relation.text}"
+            spark = f"SELECT {', '.join(backquoted(f.symbol) for f in read)} FROM {relation.text}"
         fields = tuple(as_field(f) for f in read)
         text = node.span.shown(self.context.text)
         return a.MergeSource(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.moments import Maker
     from rowmerge_nb.sql.tree.syntax import Expression
 
-__all__ = ["ZONE_MAKERS", "at_time_zone", "in_one_zone", "written", "zone_argument"]
-
 _WITH_ZONE: Final = "timestamp with time zone"
 _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Maker: TypeAlias = Callable[[CallAnalyzer, list[e.Typed], Expression], e.Typed | None]
 
-__all__ = ["Maker", "moment_function"]
-
 _WITH_ZONE: Final = "timestamp with time zone"
 _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"

@@ -10,8 +10,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["NamedQueries", "check_columns"]
-
 
 class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
     """Queries of WITH by name, each with those that it can see itself.

@@ -12,8 +12,6 @@ from rowmerge_nb.sql.parser.parameters import parameter_places
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["COLUMN_COLUMNS", "PARAMETER_COLUMNS", "column_rows", "parameter_rows", "result_columns"]
-
 PARAMETER_COLUMNS: Final = (("Position", INTEGER), ("Type", VARCHAR))
 COLUMN_COLUMNS: Final = (
     ("Column Name", VARCHAR),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["call"]
-
 
 def call(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CALL.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type, row_of
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
-
-__all__ = ["EXTREMES_OF", "quantified"]
 
 EXTREMES_OF: Final = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double", "varchar", "char", "boolean", "varbinary"}
@@ -34,7 +33,7 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
         kind: the common type.
         every: ALL rather than ANY.
     """
-    column = e.quote(query.fields[0].symbol)
+    column = backquoted(query.fields[0].symbol)
     facts = ", ".join(
         f"'{name}', {fact}"
         for name, fact in (

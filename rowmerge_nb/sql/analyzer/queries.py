@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-
-__all__ = ["QueryAnalyzer"]
 
 _MOST_COUNTED: Final = 2**31 - 1
 
@@ -114,7 +113,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if not (node.order_by or node.offset or node.limit is not None):
             return result
         keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
-        columns = ", ".join(e.quote(field.symbol) for field in result.fields)
+        columns = ", ".join(backquoted(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         if node.ties:
             text = self._with_ties(result.spark, columns, keys, node)
@@ -176,7 +175,7 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _whole(self, relation: RelationResult) -> QueryResult:
         fields = tuple(field for field in relation.fields if not field.hidden)
-        columns = ", ".join(e.quote(field.symbol) for field in fields)
+        columns = ", ".join(backquoted(field.symbol) for field in fields)
         text = f"SELECT {columns} FROM {relation.text}"
         return QueryResult(
             fields,
@@ -221,7 +220,7 @@ class QueryAnalyzer(RelationAnalyzer):
         for row in rows:
             cells = [analyzer.coerce(cell, f.type) for cell, f in zip(row.cells, fields, strict=True)]
             texts = [self.printed(cell, node) for cell, node in zip(cells, row.nodes, strict=True)]
-            selects.append(", ".join(f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)))
+            selects.append(", ".join(f"{text} AS {backquoted(f.symbol)}" for text, f in zip(texts, fields, strict=True)))
         return " UNION ALL ".join(f"SELECT {select}" for select in selects)
 
     # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------
@@ -249,7 +248,7 @@ class QueryAnalyzer(RelationAnalyzer):
             for f, kind in zip(left.fields, kinds, strict=True)
         )
         texts, pairs = [side.cast_to(kinds) for side in (left, right)], list(zip(left.fields, fields, strict=True))
-        renamed = [f"{e.quote(old.symbol)} AS {e.quote(new.symbol)}" for old, new in pairs]
+        renamed = [f"{backquoted(old.symbol)} AS {backquoted(new.symbol)}" for old, new in pairs]
         if node.distinct or node.operator != "UNION":
             texts, renamed = [side.entries(kinds) for side in (left, right)], [_restored(new, old.symbol) for old, new in pairs]
         word = f"{node.operator}{'' if node.distinct else ' ALL'}"
@@ -393,7 +392,7 @@ class QueryAnalyzer(RelationAnalyzer):
         text = " ".join(parts)
         within = hidden or (node.distinct and any(has_map(output.field.type) for output in above.outputs))
         shown = ", ".join(
-            _restored(field, field.symbol) if node.distinct else e.quote(field.symbol)
+            _restored(field, field.symbol) if node.distinct else backquoted(field.symbol)
             for field in (output.field for output in above.outputs)
         )
         if query.ties:
@@ -444,11 +443,11 @@ class QueryAnalyzer(RelationAnalyzer):
         if all(texts):
             return None
         mark = self.context.symbols.new("there")
-        symbols = [e.quote(field.symbol) for field in relation.fields]
-        rows = f"SELECT {', '.join([*symbols, f'true AS {e.quote(mark)}'])}{source}"
+        symbols = [backquoted(field.symbol) for field in relation.fields]
+        rows = f"SELECT {', '.join([*symbols, f'true AS {backquoted(mark)}'])}{source}"
         nulls = f"SELECT {', '.join([*(['NULL'] * len(symbols)), 'false'])}"
         everything = 2 ** len(frozenset[str]().union(*texts)) - 1
-        kept = f"(bool_or({e.quote(mark)}) OR grouping_id() = {everything})"
+        kept = f"(bool_or({backquoted(mark)}) OR grouping_id() = {everything})"
         return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
 
     def _grouped(
@@ -475,9 +474,9 @@ class QueryAnalyzer(RelationAnalyzer):
         masked = _masked(above.values, total.mark) if total.kept else []
         for part in dict.fromkeys(wanted):
             column = e.Column(part.type, self.context.symbols.new("made"))
-            columns.append(f"{print_spark(e.replaced(part, masked))} AS {e.quote(column.symbol)}")
+            columns.append(f"{print_spark(e.replaced(part, masked))} AS {backquoted(column.symbol)}")
             made.append((part, column))
-        kept = e.quote(self.context.symbols.new("kept"))
+        kept = backquoted(self.context.symbols.new("kept"))
         columns.append(f"{total.kept or 'count(*) >= 0'} AS {kept}")
         assert node.grouping is not None
         groups = f" GROUP BY {_group_keys(keys, node.grouping)}" if keys else ""
@@ -491,7 +490,7 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _with_ties(self, text: str, columns: str, keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
         """The first rows of a query, and those that are like the last of them by the keys."""
-        rank, number = (e.quote(self.context.symbols.new(name)) for name in ("rank", "number"))
+        rank, number = (backquoted(self.context.symbols.new(name)) for name in ("rank", "number"))
         order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset or 0
         ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"
         return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {(query.limit or 0) + offset} AND {number} > {offset} ORDER BY {number}"
@@ -508,7 +507,7 @@ class QueryAnalyzer(RelationAnalyzer):
             bare = isinstance(key.value, e.Column) and named is not None and key.value.symbol in named
             if (named is not None and not bare) or any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value)):
                 symbol = self.context.symbols.new("key")
-                hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
+                hidden.append(f"{print_spark(key.value)} AS {backquoted(symbol)}")
                 shown.append(replace(key, value=e.Column(key.value.type, symbol)))
             else:
                 shown.append(key)
@@ -532,7 +531,7 @@ class QueryAnalyzer(RelationAnalyzer):
             number = (e.Sort(e.Column(BIGINT, symbol), descending=False, nulls_first=False),)
             assert part.frame is not None
             frame = replace(part.frame, unit="RANGE")
-            found.append((part, replace(part, order_by=number, frame=frame), f"{print_spark(rank)} AS {e.quote(symbol)}"))
+            found.append((part, replace(part, order_by=number, frame=frame), f"{print_spark(rank)} AS {backquoted(symbol)}"))
         return found
 
     def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
@@ -541,7 +540,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return replace(key, origin=self.context.origin(node.span))
 
     def _column(self, output: Output, *, distinct: bool) -> str:
-        value, symbol = output.value, e.quote(output.field.symbol)
+        value, symbol = output.value, backquoted(output.field.symbol)
         if value.type == UNKNOWN:
             # A column that is always NULL needs some type to travel in. An aggregate is written, for it makes one row of many.
             aggregated = any(isinstance(part, e.Aggregate) for part in e.walk(value))
@@ -627,7 +626,7 @@ class QueryAnalyzer(RelationAnalyzer):
 def _restored(field: ScopeField, symbol: str) -> str:
     """Write a column whose maps are maps again; see `rowmerge_nb.sql.spark.maps`."""
     text = print_spark(e.as_maps(e.Column(entries_type(field.type), symbol), field.type))
-    return text if text == e.quote(field.symbol) else f"{text} AS {e.quote(field.symbol)}"
+    return text if text == backquoted(field.symbol) else f"{text} AS {backquoted(field.symbol)}"
 
 
 def _made_below(keys: Sequence[e.Typed], above: _Above) -> list[e.Typed]:

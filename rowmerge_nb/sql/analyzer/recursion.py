@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.relations import QueryResult
 from rowmerge_nb.sql.session_properties import PROPERTIES, RECURSION
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Span
-
-__all__ = ["AnalyzedQuery", "Recursion", "analyzed", "recursion_of", "recursive_rows"]
 
 _INVALID: Final = "INVALID_RECURSIVE_REFERENCE"
 _OUTSIDE: Final = "recursive reference outside of FROM clause of the step relation of recursion"
@@ -146,11 +145,11 @@ def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
 
 def _renamed(result: QueryResult, symbols: Sequence[str]) -> str:
     pairs = zip(result.fields, symbols, strict=True)
-    return ", ".join(f"{e.quote(field.symbol)} AS {e.quote(symbol)}" for field, symbol in pairs)
+    return ", ".join(f"{backquoted(field.symbol)} AS {backquoted(symbol)}" for field, symbol in pairs)
 
 
 def _columns(result: QueryResult) -> str:
-    return ", ".join(e.quote(field.symbol) for field in result.fields)
+    return ", ".join(backquoted(field.symbol) for field in result.fields)
 
 
 def _apart(result: QueryResult) -> QueryResult:

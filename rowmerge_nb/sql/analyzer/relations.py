@@ -7,6 +7,7 @@ from dataclasses import field as defaulted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.correlation import is_separable
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Identifier, TableName
-
-__all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
 
 Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
 
@@ -99,7 +98,7 @@ class QueryResult:
         """Give the text of the query as one column: its own, or a row of all."""
         if len(self.fields) == 1:
             return self.spark
-        pairs = (f"{e.text_literal(f.name or f'field{i}')}, {e.quote(f.symbol)}" for i, f in enumerate(self.fields))
+        pairs = (f"{e.text_literal(f.name or f'field{i}')}, {backquoted(f.symbol)}" for i, f in enumerate(self.fields))
         return f"SELECT named_struct({', '.join(pairs)}) FROM ({self.spark})"
 
     def cast_to(self, kinds: Sequence[Type]) -> str:
@@ -113,7 +112,7 @@ class QueryResult:
         if not any(map(has_map, kinds)):
             return self.cast_to(kinds)
         columns = (e.Column(kind, field.symbol) for field, kind in zip(self.fields, kinds, strict=True))
-        items = (f"{print_spark(e.as_entries(column))} AS {e.quote(column.symbol)}" for column in columns)
+        items = (f"{print_spark(e.as_entries(column))} AS {backquoted(column.symbol)}" for column in columns)
         return f"SELECT {', '.join(items)} FROM ({self.cast_to(kinds)})"
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
@@ -134,8 +133,8 @@ class QueryResult:
         failure = e.Apply(BOOLEAN, "fail", (), (code, message))
         counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, symbol), e.Constant(BIGINT, "0")))
         condition = e.Apply(BOOLEAN, "case", (counted, failure, e.Constant(BOOLEAN, "true")))
-        columns = ", ".join(e.quote(field.symbol) for field in self.fields)
-        inner = f"SELECT {columns}, count(*) OVER () AS {e.quote(symbol)} FROM ({self.spark})"
+        columns = ", ".join(backquoted(field.symbol) for field in self.fields)
+        inner = f"SELECT {columns}, count(*) OVER () AS {backquoted(symbol)} FROM ({self.spark})"
         return replace(self, spark=f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}")
 
     def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
@@ -167,7 +166,7 @@ class QueryResult:
             omitted: what goes into the others, by their names.
         """
         values = self._stored_values(columns, chosen, omitted)
-        items = (f"{print_spark(value)} AS {e.quote(column.name)}" for column, value in zip(columns, values, strict=True))
+        items = (f"{print_spark(value)} AS {backquoted(column.name)}" for column, value in zip(columns, values, strict=True))
         return f"SELECT {', '.join(items)} FROM ({self.spark})"
 
     def stored_tree(
@@ -211,7 +210,7 @@ class QueryResult:
     def coerced(self, kinds: Sequence[Type], how: str | None = None) -> list[str]:
         """Give the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
         return [
-            f"{print_spark(e.Apply(kind, 'cast', (e.Column(f.type, f.symbol),), how))} AS {e.quote(f.symbol)}"
+            f"{print_spark(e.Apply(kind, 'cast', (e.Column(f.type, f.symbol),), how))} AS {backquoted(f.symbol)}"
             for f, kind in zip(self.fields, kinds, strict=True)
         ]
 
@@ -423,7 +422,7 @@ class RelationAnalyzer:
         return self._renamed(result, node.name, node.columns, node)
 
     def _alias(self) -> str:
-        return e.quote(self.context.symbols.new("r"))
+        return backquoted(self.context.symbols.new("r"))
 
     def _derived(self, query: QueryResult) -> RelationResult:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
@@ -452,7 +451,7 @@ class RelationAnalyzer:
         result = self.relation(node.relation, left)
         if ratio == 1:
             return result
-        names = ", ".join(e.quote(field.symbol) for field in result.fields)
+        names = ", ".join(backquoted(field.symbol) for field in result.fields)
         # Plain text for every row: a comparison of SQL's would look for NaN.
         text = f"(SELECT {names} FROM {result.text} WHERE rand() < {ratio!r}D) AS {self._alias()}"
         columns = tuple((e.Column(field.type, field.symbol),) * 2 for field in result.fields)
@@ -492,7 +491,7 @@ class RelationAnalyzer:
         rows = self._unnested_rows(items, kinds, fields, ordinality=node.ordinality)
         if node.ordinality:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
-        names = ", ".join(e.quote(f.symbol) for f in fields)
+        names = ", ".join(backquoted(f.symbol) for f in fields)
         read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
         lateral = not all(column.outer for column in read)
         if lateral and any(column.outer for column in read):
@@ -537,7 +536,7 @@ class RelationAnalyzer:
             arrays.append(f"coalesce({f'map_entries({text})' if is_map else text}, array())")
             if is_map or item.type.parameters[0].base == "row":
                 names: list[str] = ["key", "value"] if is_map else [name or f"field{i}" for i, (name, _) in enumerate(kind)]
-                values += [f"z.`{index}`.{e.quote(name)}" for name in names]
+                values += [f"z.`{index}`.{backquoted(name)}" for name in names]
             else:
                 values.append(f"z.`{index}`")
         if ordinality:
@@ -612,7 +611,9 @@ class RelationAnalyzer:
             The relation with these columns, and the column of each value.
         """
         columns = {value: e.Column(entries_type(value.type), self.context.symbols.new("made")) for value in dict.fromkeys(values)}
-        made = ", ".join(f"{print_spark(e.as_entries(value))} AS {e.quote(column.symbol)}" for value, column in columns.items())
+        made = ", ".join(
+            f"{print_spark(e.as_entries(value))} AS {backquoted(column.symbol)}" for value, column in columns.items()
+        )
         fields = (*relation.fields, *(ScopeField(column.symbol, None, column.type) for column in columns.values()))
         return replace(relation, fields=fields, text=f"(SELECT *, {made} FROM {relation.text}) AS {self._alias()}"), columns
 
@@ -674,8 +675,8 @@ class RelationAnalyzer:
         keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
         chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
         values = [e.Apply(kind, "coalesce", tuple(pair[chosen])) for _, kind, pair in shared]
-        columns = [f"{print_spark(value)} AS {e.quote(key.symbol)}" for value, key in zip(values, keys, strict=True)]
-        columns += [e.quote(f.symbol) for f in rest]
+        columns = [f"{print_spark(value)} AS {backquoted(key.symbol)}" for value, key in zip(values, keys, strict=True)]
+        columns += [backquoted(f.symbol) for f in rest]
         joined = f"{self._joined(node, left, right)} ON {' AND '.join(map(print_spark, conditions))}"
         text = f"(SELECT {', '.join(columns)} FROM {joined}) AS {self._alias()}"
         deterministic = left.deterministic and right.deterministic

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["analyze_returning", "inserted_returning", "typed"]
-
 _ACTION: Final = "merge_action"
 _CLAUSE: Final = "merge_clause"
 _WORDS: Final = "in RETURNING"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import Field, RowChangeAnalysis, Tables
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["RowConditions", "names_of_sides"]
-
 _BOOLEAN = "The condition of 'why' must evaluate to a boolean: actual type {}"
 
 

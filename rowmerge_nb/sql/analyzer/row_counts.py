@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import Tables
     from rowmerge_nb.sql.tree.statements import Execute
 
-__all__ = ["check_row_counts", "computed_row_counts"]
-
 
 def check_row_counts(text: str, values: Sequence[str]) -> None:
     """Check the literals that are numbers of rows in a statement.

@@ -16,8 +16,6 @@ from rowmerge_nb.sql.typed.types import common_type
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["sample_ratio"]
-
 _WHOLE: Final = 100.0
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Found", "Scope", "ScopeField", "Symbols"]
-
 RESERVED_SYMBOLS: Final = frozenset(
     {
         "unique_id",

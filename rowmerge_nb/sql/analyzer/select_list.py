@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
-__all__ = ["Output", "expanded", "numbered_output", "output_field", "outputs_by_name", "select_list"]
-
 
 @dataclass(frozen=True)
 class Output:

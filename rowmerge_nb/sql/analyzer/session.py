@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.session_properties import SessionProperty
 
-__all__ = ["check_session", "session_rows", "set_session", "set_time_zone"]
-
 _FARTHEST = 14 * 60
 """So many minutes a zone is away from UTC at most."""
 

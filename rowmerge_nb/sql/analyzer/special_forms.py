@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["SPECIAL_FORMS"]
-
 _NOW: Final = Type("timestamp with time zone", (3,))
 _SAFE: Final = frozenset(
     {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}

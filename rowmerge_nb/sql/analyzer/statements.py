@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.scope import ScopeField
 
-__all__ = ["analyze"]
-
 
 def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
     """Find out what a statement means.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationResult
 
-__all__ = ["show_statistics"]
-
 _COLUMNS: Final = (
     ("column_name", VARCHAR),
     ("data_size", DOUBLE),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["StoredRows"]
-
 
 @dataclass(frozen=True)
 class StoredRows:

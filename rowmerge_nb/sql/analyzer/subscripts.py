@@ -15,8 +15,6 @@ from rowmerge_nb.sql.typed.types import common_type, is_integer
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 
-__all__ = ["subscript"]
-
 
 def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
     """Analyze ``base[index]``.

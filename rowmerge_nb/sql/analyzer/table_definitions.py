@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.names import backquoted, did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
-
-__all__ = ["create_table", "drop_table"]
 
 _FINEST: Final = 6
 """So many digits of a second pages carry."""
@@ -171,7 +169,7 @@ def _queried(
     for made in columns:
         _check_carried(context, made.name, made.type, context.statement_span())
     kinds = tuple(instant(field.type) for field in result.fields)
-    items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
+    items = ", ".join(f"{backquoted(f.symbol)} AS {backquoted(c.name)}" for f, c in zip(result.fields, columns, strict=True))
     text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
     return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads, _created_tree(result, columns, statement)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
-from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.tree.statements import Span
-
-__all__ = ["kept_columns", "sequence_rows", "table_arguments"]
 
 _WITH_CATALOG: Final = 3
 """So many parts has a name that begins with a catalog."""
@@ -97,7 +95,7 @@ def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer:
     # Spark's range leaves out its end, and wants a step even where there is but one number.
     step = step or 1
     text = f"range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
-    return field, f"(SELECT id AS {e.quote(field.symbol)} FROM {text})"
+    return field, f"(SELECT id AS {backquoted(field.symbol)} FROM {text})"
 
 
 def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:

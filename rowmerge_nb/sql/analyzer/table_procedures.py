@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["table_execute"]
-
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 _WHOLE: Final = "Compare columns that make partitions with constants, and join such comparisons by AND."
 

@@ -12,8 +12,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["typed_condition"]
-
 MOST_TERMS: Final = 20
 """Of a condition with more parts only the whole is looked at: nobody reads so many, and each is computed for every row that is shown."""
 MOST_LEVELS: Final = 8

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.syntax import Expression
 
-__all__ = ["analyze_delete", "analyze_update"]
-
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 

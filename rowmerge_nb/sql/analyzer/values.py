@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["LiteralRows", "Part", "WrittenRow", "common_row", "constant_rows", "literal_columns", "values_rows"]
-
 
 @dataclass(frozen=True)
 class WrittenRow:

@@ -22,8 +22,6 @@ from rowmerge_nb.sql.typed.zones import zone_info
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
 
-__all__ = ["version_of"]
-
 _ZONED: Final = "timestamp with time zone"
 _TEMPORAL: Final = frozenset({"date", "timestamp", _ZONED})
 

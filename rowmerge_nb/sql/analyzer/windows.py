@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
     from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = [
-    "DISTINCT_OVER_WINDOWS",
-    "analyzed_frame",
-    "analyzed_window",
-    "check_only_aggregates",
-    "check_window",
-    "inner_span",
-    "named_windows",
-    "order_span",
-    "resolved_window",
-]
-
 DISTINCT_OVER_WINDOWS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "arbitrary", "any_value"}
 )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.expressions import Aggregate, Column
 
-__all__ = ["DOUBT", "aggregate_text", "check_carried", "check_grouped", "check_sorted"]
-
 _ORDERED: Final = frozenset(
     {
         *("boolean", "tinyint", "smallint", "integer", "bigint", "decimal", "varchar", "char", "uuid", "varbinary"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.duckdb.text_casts import Writer
 
-__all__ = ["cast_text", "is_total", "rounded_micros"]
-
 _SHORT_DECIMAL: Final = 18
 """Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
 _NESTED: Final = frozenset({"array", "map", "row"})

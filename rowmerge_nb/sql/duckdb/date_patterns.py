@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.functions.date_patterns import Token
 
-__all__ = ["formatted"]
-
 _WORDS: Final = {
     "era": "CASE WHEN year({t}) > 0 THEN 'AD' ELSE 'BC' END",
     "short day name": "strftime({t}, '%a')",

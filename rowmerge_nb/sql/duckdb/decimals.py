@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["decimal_quotient", "widened"]
-
 _ONE_WORD: Final = 18
 _MOST_DIGITS: Final = 37
 """Twice a number of so many digits fits into a HUGEINT."""

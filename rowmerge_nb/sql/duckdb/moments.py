@@ -15,8 +15,6 @@ from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_zoned, precision_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["moment_text", "shifted"]
-
 _FORMATS: Final = frozenset({"date_format", "format_datetime"})
 _THOUSANDTHS: Final = 3
 _WITH_ZONE: Final = "timestamp with time zone"

@@ -11,8 +11,6 @@ from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type, fi
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["array_text", "arrays_joined", "nested_cast", "row_text", "subscript_text"]
-
 _CODE = "INVALID_FUNCTION_ARGUMENT"
 
 

@@ -18,8 +18,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["pattern_text"]
-
 _SETS: Final = {
     "d": "0-9",
     "w": "0-9A-Za-z_",

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
-__all__ = ["PagePrinter", "UnprintableError", "is_null"]
-
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _COMPARED: Final = frozenset(

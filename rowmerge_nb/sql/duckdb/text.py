@@ -12,8 +12,6 @@ from rowmerge_nb.sql.typed.types import is_zoned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["UnprintableError", "bound", "duckdb_type", "failure", "field_names", "literal", "once", "text_literal"]
-
 _TYPES: Final = {
     "boolean": "BOOLEAN",
     "tinyint": "TINYINT",

@@ -20,8 +20,6 @@ from rowmerge_nb.sql.typed.zones import DISTANCE, names_of_zones
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Writer", "decimal_of_digits", "from_text", "java_double", "shown_exact", "to_text"]
-
 Writer: TypeAlias = "Callable[[str, Type, Type, Callable[..., str]], str]"
 """Writes a cast: the value's text, its type, the type wanted, and what writes a failure."""
 

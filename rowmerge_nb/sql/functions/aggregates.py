@@ -7,8 +7,6 @@ from typing import Final
 from rowmerge_nb.sql.functions.hashes import checksum, checksum_of_bytes
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
 
-__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES", "bound", "not_empty"]
-
 ROWS: Final = r"""
 count() -> bigint | count(1){rows}
 count(T) T -> bigint | count({distinct}{0}){rows}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 cardinality(array(E)) E -> bigint | CAST(size({0}) AS BIGINT)
 cardinality(hyperloglog) -> bigint ! sketches do not exist here

@@ -6,8 +6,6 @@ from typing import Final
 
 from rowmerge_nb.sql.functions.hashes import MURMUR3, XXHASH64
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT)
 substr(varbinary, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) THEN IF({0} IS NULL, NULL, X'') ELSE substring({0}, {int:1}) END

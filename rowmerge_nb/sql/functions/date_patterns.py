@@ -9,17 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "CLOCK_CONVERSIONS",
-    "DATE_CONVERSIONS",
-    "ISO_DATE",
-    "PatternError",
-    "Token",
-    "joda_tokens",
-    "mysql_tokens",
-    "teradata_tokens",
-]
-
 
 class PatternError(ValueError):
     """A pattern that Trino refuses; the message is Trino's."""

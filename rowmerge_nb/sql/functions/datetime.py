@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
-
 ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
 current_groups() -> array(varchar) | CAST(array() AS ARRAY<STRING>)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 normal_cdf(double, double, double) -> double | IF({1} > 0 AND NOT isnan({1}), 0.5D * (1D + {error function}), {fail:INVALID_FUNCTION_ARGUMENT:standardDeviation must be > 0})
 inverse_normal_cdf(double, double, double) -> double | CASE WHEN NOT ({2} > 0 AND {2} < 1) THEN {fail:INVALID_FUNCTION_ARGUMENT:p must be 0 > p > 1} WHEN {1} > 0 AND NOT isnan({1}) THEN {0} + {1} * 1.4142135623730951D * {inverse error function} ELSE {fail:INVALID_FUNCTION_ARGUMENT:sd must be > 0} END

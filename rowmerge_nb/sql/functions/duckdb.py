@@ -10,8 +10,6 @@ from typing import Final
 
 from rowmerge_nb.sql.typed.casts import WHITE
 
-__all__ = ["COMPARED_ELEMENTS", "CONSTANT_ARGUMENTS", "FUNCTIONS", "PATTERN_FUNCTIONS"]
-
 _PRIVATE: Final = chr(0x10FE00)
 _NULL_OR_EMPTY: Final = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END"
 _TAIL: Final = f"CASE WHEN {{1}} = 0 OR {{1}} < -length({{0}}) THEN {_NULL_OR_EMPTY} ELSE substr({{0}}, CASE WHEN {{1}} > 2147483647 THEN 2147483647 ELSE {{1}} END) END"

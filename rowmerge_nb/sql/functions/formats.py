@@ -13,8 +13,6 @@ from rowmerge_nb.spi.types import BIGINT, DOUBLE, VARCHAR, Type
 from rowmerge_nb.sql.functions.date_patterns import CLOCK_CONVERSIONS, DATE_CONVERSIONS
 from rowmerge_nb.sql.typed.types import is_float, is_integer, is_text
 
-__all__ = ["ISO_DATE", "FormatError", "Moment", "argument_types", "with_moments"]
-
 _SPECIFIER: Final = re.compile(r"%(\d+\$)?([-#+ 0,(<]*)(\d+)?(\.\d+)?([tT])?([a-zA-Z%])")
 _EXACT_DIGITS: Final = 15
 _JAVA: Final = {

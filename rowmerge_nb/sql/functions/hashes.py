@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MURMUR3", "XXHASH64", "checksum", "checksum_of_bytes"]
-
 
 def _signed(*numbers: int) -> tuple[int, ...]:
     return tuple(number - 2**64 if number >= 2**63 else number for number in numbers)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AS_DOUBLES", "FRAGMENTS", "LITERAL", "ROWS", "escaped"]
-
 ROWS: Final = r"""
 json_parse(varchar(x)) -> json | {json parsed}
 json_format(json) -> varchar | {0}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ALL_VALUES", "COUNT", "FIRST_VALUE", "FRAGMENTS", "ROWS", "grouped"]
-
 ROWS: Final = r"""
 cardinality(map(K,V)) K, V -> bigint | CAST(size({0}) AS BIGINT)
 element_at(map(K,V), K) K, V -> V | try_element_at({0}, {1})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 abs(tinyint) -> tinyint | IF({0} = -128Y, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -128 is out of range for abs(tinyint)}, abs({0}))
 abs(smallint) -> smallint | IF({0} = -32768S, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)}, abs({0}))

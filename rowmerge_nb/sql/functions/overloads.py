@@ -26,8 +26,6 @@ from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, SIG
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Overload", "is_aggregate", "is_window", "known", "listed", "overloads", "parts", "rows_of", "signatures"]
-
 _IN_CAPITALS: Final = frozenset(
     [
         *("map", "map_concat", "map_filter", "map_zip_with", "transform_keys", "transform_values"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.functions.overloads import Overload
 
-__all__ = ["page"]
-
 _TITLES: Final = {
     "math": "Numbers",
     "strings": "Text and URLs",

@@ -10,8 +10,6 @@ from typing import Final
 
 from rowmerge_nb.sql.functions.aggregates import bound, not_empty
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 approx_percentile(bigint, array(double)) -> array(bigint) | {bigint percentiles}
 approx_percentile(bigint, double) -> bigint | {bigint percentile}

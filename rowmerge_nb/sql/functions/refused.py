@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AGGREGATES", "REFUSED", "SCALARS"]
-
-
 SCALARS: Final = """
 empty_approx_set() -> hyperloglog ! its type, a sketch, does not exist in Spark with Trino's content
 intersection_cardinality(setdigest, setdigest) -> bigint ! its type, a sketch, does not exist in Spark with Trino's content

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS", "SIGNATURES"]
-
 ROWS: Final = r"""
 regexp_like(varchar(x), varchar(y)) -> boolean | regexp_like({0}, {1})
 regexp_count(varchar(x), varchar(y)) -> bigint | CAST(regexp_count({0}, {1}) AS BIGINT)

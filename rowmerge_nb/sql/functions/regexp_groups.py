@@ -7,8 +7,6 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["EXTENDED", "OUTSIDE", "Group", "Structure", "diagnosis", "in_trinos_words", "is_wrong", "structure"]
-
 OUTSIDE: Final = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
     | \\(?P<property>[pP]\{\^?[^}]*\})

@@ -14,8 +14,6 @@ from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, ins
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Resolved", "candidates", "is_absent", "lambda_parameters", "listed_functions", "resolve"]
-
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
 

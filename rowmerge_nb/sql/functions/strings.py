@@ -7,8 +7,6 @@ from typing import Final
 
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, grouped
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 upper(varchar(x)) -> varchar(x) | {upper}
 upper(char(x)) -> char(x) | {upper}

@@ -23,8 +23,6 @@ from rowmerge_nb.sql.functions import (
     windows,
 )
 
-__all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SIGNATURES", "SUBJECTS", "WINDOWS"]
-
 SUBJECTS: Final = {
     "math": math.ROWS + distributions.ROWS,
     "strings": strings.ROWS,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "ROWS"]
-
 ROWS: Final = r"""
 row_number() -> bigint | CAST(row_number(){rows} AS BIGINT)
 rank() -> bigint | CAST(rank(){rows} AS BIGINT)

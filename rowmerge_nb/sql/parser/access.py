@@ -8,8 +8,6 @@ from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.tree import statements as st
 
-__all__ = ["AccessReader"]
-
 _PRIVILEGES: Final = ("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE")
 
 

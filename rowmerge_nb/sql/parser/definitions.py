@@ -17,8 +17,6 @@ from rowmerge_nb.sql.tree.formatted import formatted_type
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["ABSENT_TYPES", "DefinitionReader", "read_type"]
-
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})

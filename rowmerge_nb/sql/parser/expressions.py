@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
-__all__ = ["ExpressionReader"]
-
 _COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _ADDITION: Final = ("+", "-")
 _MULTIPLICATION: Final = ("*", "/", "%")

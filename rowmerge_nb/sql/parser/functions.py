@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
     from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["FunctionReader"]
-
 _ROUTINES: Final = frozenset({"BEGIN", "CASE", "IF", "ITERATE", "LEAVE", "LOOP", "REPEAT", "SET", "WHILE"})
 _CHARACTERISTICS: Final = frozenset(
     {"AS", "CALLED", "COMMENT", "DETERMINISTIC", "LANGUAGE", "NOT", "RETURNS", "SECURITY", "WITH"}

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["json_constructor", "json_lookup"]
-
 
 def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
     """Read JSON_EXISTS, JSON_VALUE or JSON_QUERY."""

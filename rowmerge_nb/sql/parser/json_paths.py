@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["JsonPathError", "is_supported", "path_tokens"]
-
 
 class JsonPathError(ValueError):
     """The text is no path for Trino."""

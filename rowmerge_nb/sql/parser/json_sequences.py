@@ -13,8 +13,6 @@ from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PathRefusedError", "PathSyntaxError", "parse_path"]
-
 _TOKENS: Final = re.compile(
     r"""(?P<space>[ \r\n\t]+)
     |(?P<string>"(?:[^"]|"")*")

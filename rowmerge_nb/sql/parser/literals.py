@@ -14,8 +14,6 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
 
-__all__ = ["LITERALS", "STRINGS", "SimpleReader"]
-
 LITERALS: Final = {
     Kind.STRING: "string",
     Kind.INTEGER: "integer",

@@ -9,8 +9,6 @@ from rowmerge_nb.sql.parser.functions import FunctionReader
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["MergeReader"]
-
 
 @dataclass(frozen=True)
 class _Action:

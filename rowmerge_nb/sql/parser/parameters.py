@@ -14,8 +14,6 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Filled", "Place", "parameter", "parameter_places", "with_parameters"]
-
 _MOST_SHOWN: Final = 60
 """So many characters of a value are shown in an error."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
     from rowmerge_nb.sql.tree import statements as st
 
-__all__ = ["Place", "Slot", "place"]
-
 _DUMMY: Final = " x "
 _REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "MATERIALIZED", "AUTHORIZATION"})
 """Words that the grammar knows so as to refuse them, or what is said with them."""

@@ -17,8 +17,6 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["SPECIAL", "PrimaryReader"]
-
 _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA CURRENT_PATH".split()  # noqa: SIM905 - nine lines would say no more

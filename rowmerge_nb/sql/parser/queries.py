@@ -14,8 +14,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
-__all__ = ["QueryReader"]
-
 _MOST_SETS: Final = 2048
 _BEHIND_A_KEY: Final = frozenset(
     [

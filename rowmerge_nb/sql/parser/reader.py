@@ -15,8 +15,6 @@ from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Reader", "is_mismatch"]
-
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
 _CHANGES = frozenset(["MERGE", "UPDATE", "DELETE", "INSERT"])
 _BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])

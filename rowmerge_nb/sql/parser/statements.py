@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
-from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
+from rowmerge_nb.sql.parser.definitions import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
     from rowmerge_nb.sql.tree.statements import Identifier
-
-__all__ = ["READERS", "StatementReader", "parse", "parse_expression", "parse_query", "read_type", "split_statements"]
 
 Read = TypeVar("Read")
 

@@ -12,8 +12,6 @@ from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["RESERVED", "Kind", "Runs", "Token", "tokenize"]
-
 
 class Kind(Enum):
     """What a token is; the grammar only ever asks for these."""

@@ -7,8 +7,6 @@ from typing import Final
 from rowmerge_nb.sql.parser.literals import SimpleReader
 from rowmerge_nb.sql.tree import syntax as s
 
-__all__ = ["WindowReader"]
-
 _BOUNDS: Final = {"UNBOUNDED": {"FOLLOWING", "PRECEDING"}, "CURRENT": {"ROW"}}
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["absolute", "arithmetic", "divisor", "from_interval_micros", "interval_micros", "interval_months", "negation"]
-
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _WORDS: Final = {"+": "addition", "-": "subtraction", "*": "multiplication", "/": "division"}
 _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"

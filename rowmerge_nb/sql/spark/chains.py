@@ -12,13 +12,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-__all__ = ["MOST_TRIED", "chain_text", "unrolled"]
 
 _PART: Final = 50
 """Operators that are written out in one part: Spark's reader takes the square of their number."""
@@ -26,7 +25,7 @@ MOST_TRIED: Final = 5
 """Operators that are written into one another where each is tried. Spark compares a tried one's operands twice, those within them four times."""
 _MOST_PARTS: Final = 100
 """Parts of one loop: to find the next one takes as many comparisons."""
-_VALUE, _NUMBER = e.quote(e.SO_FAR), e.quote("$part")
+_VALUE, _NUMBER = backquoted(e.SO_FAR), backquoted("$part")
 
 Write: TypeAlias = "Callable[[e.Typed, str, str], tuple[str, str]]"
 

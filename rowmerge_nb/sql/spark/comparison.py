@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.maps import as_entries
-from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.types import Type
-
-__all__ = ["SOUGHT", "certain_keys", "compared", "distinct", "has_key", "ordered", "sought"]
 
 _NESTED: Final = frozenset({"array", "map", "row"})
 
@@ -56,7 +54,7 @@ def _arrays(operator: str, left: str, right: str, kind: Type, fail: Callable[...
 
 
 def _fields(left: str, right: str, kind: Type) -> list[tuple[str, str, Type]]:
-    names = [e.quote(name or f"field{i}") for i, name in enumerate(kind.fields)]
+    names = [backquoted(name or f"field{i}") for i, name in enumerate(kind.fields)]
     return [(f"{left}.{name}", f"{right}.{name}", part) for name, part in zip(names, kind.parameters, strict=True)]
 
 
@@ -64,7 +62,7 @@ def _in_order(operator: str, left: str, right: str, kind: Type, fail: Callable[.
     return f"CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN {ordered(left, right, kind, fail)} {operator} 0 END"
 
 
-_ORDER, _PAIR = e.quote("$order"), e.quote("$pair")
+_ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 
 
 def ordered(left: str, right: str, kind: Type, fail: Callable[..., str], *, nan_first: bool = False) -> str:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.spark.comparison import ordered
-from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import is_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.spi.types import Type
-
-__all__ = ["EXTREMES", "extreme", "extreme_element", "greater", "ordered_list", "sorted_array"]
 
 EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
 
@@ -44,7 +42,7 @@ def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str,
     message = fail("NOT_SUPPORTED", f"'{what} comparison not supported for {elements} with null elements'")
     first = f"size({compares}) > 0 AND get({compares}, 0) IS NULL"
     if key.base == "row":
-        first = f"{compares} IS NOT NULL AND {compares}.{quote(key.fields[0] or 'field0')} IS NULL"
+        first = f"{compares} IS NOT NULL AND {compares}.{backquoted(key.fields[0] or 'field0')} IS NULL"
     return f"IF(count({compares}){rows} > 1 AND bool_or(coalesce({first}, false)){rows}, {message}, {written})"
 
 
@@ -76,7 +74,7 @@ def _nan_lowest(text: str, kind: Type) -> str:
         inner = _nan_lowest("x", kind.parameters[0])
         return text if inner == "x" else f"transform({text}, x -> {inner})"
     if kind.base == "row":
-        names = [f"{text}.{quote(name or f'field{i}')}" for i, name in enumerate(kind.fields)]
+        names = [f"{text}.{backquoted(name or f'field{i}')}" for i, name in enumerate(kind.fields)]
         parts = [_nan_lowest(name, part) for name, part in zip(names, kind.parameters, strict=True)]
         return text if parts == names else f"IF({text} IS NULL, NULL, struct({', '.join(parts)}))"
     return text
@@ -103,8 +101,8 @@ def greater(name: str, left: str, right: str, kind: Type, fail: Callable[..., st
     return f"IF({order} {'>' if most else '<'} 0, {right}, {left})"
 
 
-_LIST = quote("$list")
-_FOUND, _NEXT = quote("$found"), quote("$next")
+_LIST = backquoted("$list")
+_FOUND, _NEXT = backquoted("$found"), backquoted("$next")
 
 
 def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str]) -> str:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
-__all__ = ["looked_up"]
-
 _IN_A_BUCKET: Final = 4
 """So many values share a bucket, on average."""
 _SHORT_DECIMAL: Final = 18

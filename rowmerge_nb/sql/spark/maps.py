@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import has_map
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.types import Type
-
-__all__ = ["as_entries", "as_maps"]
 
 
 def as_entries(text: str, kind: Type) -> str:
@@ -69,7 +68,7 @@ def _within(text: str, kind: Type, write: Callable[[str, Type], str]) -> str:
     names = [name or f"field{index}" for index, name in enumerate(kind.fields)]
 
     def fields(row: str) -> str:
-        written = (write(f"{row}.{e.quote(name)}", part) for name, part in zip(names, kind.parameters, strict=True))
+        written = (write(f"{row}.{backquoted(name)}", part) for name, part in zip(names, kind.parameters, strict=True))
         pairs = ", ".join(f"{e.text_literal(name)}, {value}" for name, value in zip(names, written, strict=True))
         return f"IF({row} IS NULL, NULL, named_struct({pairs}))"
 

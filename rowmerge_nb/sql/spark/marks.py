@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Origin
 
-__all__ = ["marked", "origin_at"]
-
 _FAILURE: Final = re.compile(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ")
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|/\*(?P<number>\d*)\*/", re.DOTALL)
 

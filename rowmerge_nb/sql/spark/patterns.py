@@ -17,8 +17,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FLAGS", "WHOLE", "java_pattern", "pattern_text", "replaced_by_lambda", "with_missing"]
-
 FLAGS: Final = "(?ud)"
 WHOLE: Final = r"(?![\x{DC00}-\x{DFFF}])"
 """What a match may begin with: not the second half of a character."""

@@ -8,6 +8,7 @@ from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.json import LITERAL
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.functions.overloads import Overload
-
-__all__ = ["print_spark", "sort_keys"]
 
 _SHORT: Final = 1_000
 """Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
@@ -82,7 +81,7 @@ class _Printer:
 
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
-            return e.quote(node.symbol)
+            return backquoted(node.symbol)
         if isinstance(node, e.Constant):
             return _constant(node.type, node.value)
         text = self.plain(node)
@@ -231,7 +230,7 @@ class _Printer:
     def field(self, node: e.Apply) -> str:
         (base,) = self.all(node.arguments)
         kind = node.arguments[0].type
-        return f"{base}.{e.quote(kind.fields[node.detail] or f'field{node.detail}')}"
+        return f"{base}.{backquoted(kind.fields[node.detail] or f'field{node.detail}')}"
 
     def subscript(self, node: e.Apply) -> str:
         base, index = self.all(node.arguments)
@@ -341,7 +340,7 @@ class _Printer:
     def _in_query(self, value: str, node: e.Subquery) -> str:
         """IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
         unknown = f"{value} IS NULL AND EXISTS ({node.spark})"
-        holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {e.quote(node.column)} IS NULL)"
+        holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {backquoted(node.column)} IS NULL)"
         return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
     def _aggregate(self, node: e.Aggregate, over: str = "") -> str:

@@ -11,8 +11,6 @@ from rowmerge_nb.sql.tree.depth import too_deep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["fail", "groups", "once"]
-
 _LONG = 80
 """Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
 _LONGEST = 1_000_000

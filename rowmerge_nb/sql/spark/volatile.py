@@ -15,8 +15,6 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["bound", "calls", "has_call", "shared_call", "unused_name", "with_variable"]
-
 _CALL: Final = re.compile(r"\b(?:rand|uuid|shuffle)\(")
 
 

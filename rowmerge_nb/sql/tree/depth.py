@@ -15,8 +15,6 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEEPEST", "DEEPEST_TREE", "LONGEST_CHAIN", "NESTED_CHAIN", "check_tree", "room", "too_deep"]
-
 DEEPEST: Final = 400
 """How many parentheses, calls, CASEs, types or queries may stand within one another."""
 DEEPEST_TREE: Final = 800

@@ -11,8 +11,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Formatter", "formatted", "formatted_type"]
-
 
 def formatted(node: s.Expression, text: str) -> str:
     """Write an expression as Trino does; forms that messages rarely have stand as they were written.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["formatted_query"]
-
 _STEP: Final = "   "
 
 

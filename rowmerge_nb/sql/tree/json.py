@@ -10,8 +10,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["JsonBehavior", "JsonConstructor", "JsonInput", "JsonLookup"]
-
 
 @dataclass(frozen=True)
 class JsonInput:

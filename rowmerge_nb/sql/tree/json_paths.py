@@ -5,31 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-__all__ = [
-    "Arithmetic",
-    "Comparison",
-    "Current",
-    "Descendants",
-    "Document",
-    "Exists",
-    "Filter",
-    "IsUnknown",
-    "JsonPath",
-    "Literal",
-    "Logical",
-    "Member",
-    "Method",
-    "Not",
-    "Part",
-    "Range",
-    "Sign",
-    "StartsWith",
-    "Subscripts",
-    "Variable",
-    "Walk",
-    "parts_of_path",
-]
-
 
 class Part:
     """Whatever a path is made of."""

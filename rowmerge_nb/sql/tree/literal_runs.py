@@ -13,8 +13,6 @@ from typing import Final
 
 from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["LiteralRun", "find_run", "run_ends"]
-
 _SHORTEST: Final = 64
 """What has fewer commas is read token by token."""
 _COMMENT: Final = r"--[^\r\n]*+\r?\n?|/\*(?:[^*]|\*(?!/)){0,1000}+\*/"

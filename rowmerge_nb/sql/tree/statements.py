@@ -13,35 +13,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.tree.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
 
-__all__ = [
-    "Call",
-    "CallArgument",
-    "ColumnDefinition",
-    "CreateSchema",
-    "CreateTable",
-    "CreateView",
-    "Delete",
-    "DropSchema",
-    "DropTable",
-    "DropView",
-    "Explain",
-    "Identifier",
-    "Insert",
-    "LikeTable",
-    "Merge",
-    "MergeClause",
-    "Query",
-    "Show",
-    "ShowStats",
-    "Span",
-    "Statement",
-    "TableName",
-    "Truncate",
-    "Update",
-    "excerpt",
-]
-
-
 _MOST_SHOWN: Final = 4_000
 
 

@@ -10,8 +10,6 @@ from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce,
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["NUMBERS_IN_ERRORS", "OTHER_DIGITS", "WHITE", "can_cast", "has_json_form", "is_cast_supported", "leaves"]
-
 WHITE: Final = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )

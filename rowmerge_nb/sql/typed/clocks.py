@@ -14,8 +14,6 @@ from rowmerge_nb.sql.typed.zones import at_clock, zone_info
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["clocks_of", "instants_of"]
-
 _EPOCH: Final = pa.scalar(0, pa.timestamp("us"))
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 _FIRST: Final = np.datetime64("0001-01-03", "us")

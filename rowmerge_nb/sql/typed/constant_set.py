@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-__all__ = ["ConstantSet"]
-
-
 @dataclass(frozen=True)
 class ConstantSet:
     """The values of a long list.

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = [
-    "compares_by_value",
-    "conjuncts",
-    "constraint_of",
-    "described",
-    "domain_of_column",
-    "intersect",
-    "key_column",
-    "plain_column",
-    "same_values",
-]
-
 _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _MICROSECONDS: Final = 6
 MOST_VALUES: Final = 1_000

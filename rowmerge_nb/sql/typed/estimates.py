@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnStatistics
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["UNKNOWN", "ColumnEstimate", "Estimate", "NotEstimatedError", "estimated", "number_of"]
-
 _INDEPENDENCE: Final = 0.75
 """How far conditions on different columns count as independent: Trino's ``filter_conjunction_independence_factor``."""
 _UNKNOWN_CONDITION: Final = 0.9

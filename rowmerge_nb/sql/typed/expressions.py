@@ -10,49 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.typed.types import entries_type, has_map
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.sql.typed.queries import Query
-
-__all__ = [
-    "NOTHING",
-    "SO_FAR",
-    "Aggregate",
-    "Apply",
-    "Column",
-    "Constant",
-    "Frame",
-    "Function",
-    "Origin",
-    "Reads",
-    "Sort",
-    "Subquery",
-    "Typed",
-    "Variable",
-    "Windowed",
-    "Written",
-    "chain_of",
-    "children",
-    "constant_last",
-    "exchanged",
-    "has_subquery",
-    "is_constant",
-    "is_deterministic",
-    "is_null",
-    "may_exceed_integer",
-    "outside_windows",
-    "quote",
-    "reads",
-    "references",
-    "reflected_function",
-    "replaced",
-    "text_literal",
-    "walk",
-]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.json_paths import JsonPath
 
-__all__ = ["Constructed", "Looked"]
-
 
 @dataclass(frozen=True)
 class Looked:

@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnStatistics
     from rowmerge_nb.sql.typed.expressions import Column
 
-__all__ = [
-    "Coerced",
-    "Generated",
-    "Joined",
-    "Ordered",
-    "Query",
-    "Scanned",
-    "Selected",
-    "SetOperated",
-    "Unnested",
-    "Valued",
-    "subqueries",
-]
-
 
 @dataclass(frozen=True)
 class Scanned:

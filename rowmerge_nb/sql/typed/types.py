@@ -27,43 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-__all__ = [
-    "INTERVAL_DAY",
-    "INTERVAL_YEAR",
-    "LONGEST_CHAR",
-    "MAX_PRECISION",
-    "MOST_MICROSECONDS",
-    "RANGES",
-    "ZONED",
-    "arithmetic_type",
-    "as_decimal",
-    "can_coerce",
-    "cast_type",
-    "common_type",
-    "common_type_of",
-    "entries_type",
-    "exact_precision",
-    "has_map",
-    "instant",
-    "is_assignable",
-    "is_exact",
-    "is_float",
-    "is_integer",
-    "is_numeric",
-    "is_orderable",
-    "is_text",
-    "is_zoned",
-    "listed_types",
-    "parts_of",
-    "precision_of",
-    "signature",
-    "spark_type",
-    "too_precise",
-    "varchar_of",
-    "without_unknown",
-    "zoned",
-]
-
 INTERVAL_DAY: Final = Type("interval day to second")
 INTERVAL_YEAR: Final = Type("interval year to month")
 

@@ -13,20 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "DISTANCE",
-    "EMPTY_ZONE",
-    "UNKNOWN_ZONES",
-    "UTC_NAMES",
-    "at_clock",
-    "canonical_zone",
-    "in_session_zone",
-    "names_of_zones",
-    "session_zone",
-    "to_utc",
-    "zone_info",
-]
-
 DISTANCE: Final = "^(UTC|GMT|UT)?[+-]([0-9]|(0[0-9]|1[0-7])(:?[0-5][0-9]|:[0-5][0-9]:00)?|18(:?00|:00:00)?)$"
 """What tells a zone by its distance from UTC, as a regular expression: Java reads up to 18 hours, of which Trino takes 14."""
 

@@ -10,8 +10,6 @@ from rowmerge_nb.testing.contract.transactions import TransactionChecks
 from rowmerge_nb.testing.contract.updatable import UpdatableChecks
 from rowmerge_nb.testing.contract.versions import VersionChecks
 
-__all__ = ["ConnectorContract"]
-
 
 class ConnectorContract(
     ChangeChecks, LayoutChecks, TransactionChecks, EvolutionChecks, UpdatableChecks, VersionChecks, SparkChecks

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.testing.contract.statement import Row
 
-__all__ = ["Difference", "Kind", "RowsDiffer", "differences", "must_be", "must_be_same", "same_rows"]
-
 
 class Kind(StrEnum):
     """In what way a row is not as it should be."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.testing.contract.store import ContractStore
 
-__all__ = ["Checked", "check_contract"]
-
 MODULES: Final = (
     "reading",
     "changing",

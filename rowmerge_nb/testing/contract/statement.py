@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Changes", "PageStatement", "Row", "expected_rows", "travel"]
-
 T = TypeVar("T")
 Row = tuple[Any, ...]
 

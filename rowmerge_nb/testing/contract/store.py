@@ -19,8 +19,6 @@ from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, 
 from rowmerge_nb.testing.contract.values import TYPES, identity, numbered_value, stored_values
 from rowmerge_nb.words import plural
 
-__all__ = ["ContractStore", "FilledTable", "Way"]
-
 ROWS = 14
 _APART = 17
 """The numbers of two columns' values in one row are this far apart, so that columns of one type that are exchanged are seen."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import Fragments
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["HandedPages", "WatchedSink"]
-
 
 class HandedPages:
     """Pages that were handed over, each with a copy of what it held then.

@@ -18,8 +18,6 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-__all__ = ["TYPES", "awkward_values", "identity", "numbered_value", "read_values", "stored_values"]
-
 Moment = TypeVar("Moment", dt.time, dt.datetime)
 
 TYPES: Final = (

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Effect", "Step", "changes_of_turn", "orders", "steps"]
-
 
 class Effect(Enum):
     """What a step means to the other statement."""

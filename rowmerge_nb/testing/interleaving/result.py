@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.testing.contract.statement import Row
     from rowmerge_nb.testing.interleaving.statement import LedgerRow
 
-__all__ = ["Interleaving", "Order", "Turn"]
-
 NAMES = ("first", "second")
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["interleave"]
-
 NAMES: Final = ("first", "second")
 COLUMNS: Final[Mapping[str, str]] = {"id": "bigint", "v": "varchar"}
 ROWS: Final[Sequence[Row]] = ((1, "a"), (2, "b"), (3, "c"))

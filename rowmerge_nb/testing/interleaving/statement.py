@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Asked", "LedgerRow", "Side", "by_names", "fixed", "left_of", "upsert"]
-
 Asked = Callable[[Sequence[Row]], Changes]
 """A statement: what it changes, by the rows that it has read."""
 

@@ -12,8 +12,6 @@ from rowmerge_nb.trace.saved.schema import decoded_as, encoded
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORMAT", "load_audit", "save_audit"]
-
 FORMAT: Final = "rowmerge_nb audit 1"
 AUDIT_FILE: Final = FileFormat(FORMAT, "an audit", "audit.save(...)")
 

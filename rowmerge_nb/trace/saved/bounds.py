@@ -17,8 +17,6 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.errors import RowMergeError
 
-__all__ = ["Budget", "UnfoldsTooFar", "budget_of", "checked_bound", "current_budget", "in_bytes", "read_stream"]
-
 _LEAST: Final = 64 << 20
 _TIMES: Final = 32
 _MOST: Final = 4 << 30

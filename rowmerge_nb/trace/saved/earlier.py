@@ -15,8 +15,6 @@ from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.saved.schema import decoded_page, encoded
 from rowmerge_nb.trace.trace import CHANGED_TWICE
 
-__all__ = ["FORMAT", "of_present_format", "with_parted_calls"]
-
 FORMAT: Final = "rowmerge_nb trace 9"
 _EIGHTH: Final = "rowmerge_nb trace 8"
 _SEVENTH: Final = "rowmerge_nb trace 7"

@@ -19,8 +19,6 @@ from rowmerge_nb.trace.saved.schema import TraceSchemaError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FileFormat", "checked_drawing", "read_file", "read_json", "write_private"]
-
 T = TypeVar("T")
 
 

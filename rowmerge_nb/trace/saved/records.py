@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["FORMAT", "load_record", "save_record"]
-
 FORMAT: Final = "rowmerge_nb record 2"
 _FIRST: Final = "rowmerge_nb record 1"
 RECORD_FILE: Final = FileFormat(FORMAT, "a record", "result.record().save(...), or the option record")

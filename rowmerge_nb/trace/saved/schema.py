@@ -19,8 +19,6 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.saved.bounds import read_stream
 from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
-__all__ = ["TraceSchemaError", "decoded", "decoded_as", "decoded_page", "encoded"]
-
 T = TypeVar("T")
 
 _DEPTH: Final = 64

@@ -14,8 +14,6 @@ from rowmerge_nb.trace.trace import Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["load_trace", "save_trace"]
-
 TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
 
 

@@ -24,8 +24,8 @@ from rowmerge_nb.engine.tasks.page_program import (
 )
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.analyzer import in_lists
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.duckdb.text import once
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError, once
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.tree.statements import Span

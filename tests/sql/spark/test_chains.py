@@ -8,7 +8,8 @@ import pytest
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, QueryAnalysis, UpdateAnalysis
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.parser import expressions as grammar
 from rowmerge_nb.sql.parser.statements import parse
 from rowmerge_nb.sql.tree import depth, syntax

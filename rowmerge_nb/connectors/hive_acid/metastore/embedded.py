@@ -37,8 +37,6 @@ from rowmerge_nb.spi.types import parse_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["EmbeddedMetastore", "other_owner"]
-
 _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60
 _ELSEWHERE: Final = "elsewhere"

@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = [
-    "Changes",
-    "HiveTable",
-    "Metastore",
-    "OpenTransaction",
-    "Snapshot",
-    "compaction_conflict",
-    "is_abandoned",
-    "is_compaction",
-    "new_compaction",
-    "partition_name",
-    "partition_texts",
-    "schema_not_found",
-]
-
-
 COMPACTION_PATIENCE_SECONDS: Final = 10.0
 """How long a compaction waits for another one of the same table."""
 _COMPACTION: Final = "compaction_"

@@ -17,8 +17,6 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LOST", "Heartbeats", "MetastoreClients", "conflict"]
-
 _TIMEOUT_MILLISECONDS: Final = 60_000
 _DEFAULT_PORT: Final = "9083"
 _ENDED: Final = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.NoSuchLockException)

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 
-__all__ = ["ThriftMetastore"]
-
 _SELECT, _INSERT, _UPDATE = 1, 2, 3
 """Kinds of operation, as locks and new partitions are told of them; UPDATE stands for DELETE and MERGE too."""
 _ALL: Final = -1

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import SchemaTableName
 
-__all__ = ["constraints_of", "folder_of", "hive_table_of", "set_comments", "thrift_partition", "thrift_table"]
-
 _ORC: Final = "org.apache.hadoop.hive.ql.io.orc."
 _COMMENT: Final = "comment"
 """The parameter in which Hive and Trino keep the comment on a table."""

@@ -8,8 +8,6 @@ from typing import Final
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.types import Type, array_of, decimal_of, map_of, row_of
 
-__all__ = ["hive_type_name", "type_of_hive"]
-
 _NAMES: Final = {"integer": "int", "real": "float", "varchar": "string", "varbinary": "binary"}
 _TYPES: Final = {
     "boolean": Type("boolean"),

@@ -11,8 +11,6 @@ from rowmerge_nb.names import did_you_mean
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-__all__ = ["OrcCodec", "orc_codec"]
-
 
 class OrcCodec(Enum):
     """A codec; its value is what Arrow calls it."""

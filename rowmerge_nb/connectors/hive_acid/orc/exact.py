@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["ExactWriter"]
-
 _SECOND: Final = 1_000_000
 _BATCH: Final = 10_000
 

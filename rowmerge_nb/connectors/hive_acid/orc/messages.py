@@ -10,19 +10,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "BYTES",
-    "VARINT",
-    "compressed",
-    "decompressed",
-    "encoded",
-    "field",
-    "fields",
-    "numbers_in",
-    "signed",
-    "varint",
-]
-
 VARINT, _FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
 _NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
 _CUT: Final = 64 * 1024 - 1

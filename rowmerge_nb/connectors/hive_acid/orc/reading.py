@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
 
-__all__ = [
-    "DeletedRows",
-    "KeyBounds",
-    "KeysFirst",
-    "RowKeys",
-    "read_deletes",
-    "read_rows",
-    "reading",
-    "row_count",
-]
-
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
 _WRITE_ID_PLACE, _NUMBER_PLACE = 1, 3
 _ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["OrcTail", "Stripe", "ValueRange", "complete_footer", "read_tail"]
-
 _TAIL: Final = 64 * 1024
 _FOOTER_LENGTH, _COMPRESSION, _METADATA_LENGTH, _WRITER_VERSION = 1, 2, 5, 6
 _STRIPES, _TYPES, _METADATA = 3, 4, 5

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["AcidFileWriter", "told", "write_deletes", "write_rows"]
-
 _INSERT, _DELETE = 0, 2
 _CUT: Final = 65_536
 _FIRST_FIELD: Final = 7

@@ -9,8 +9,6 @@ from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransacti
 from rowmerge_nb.errors import checked
 from rowmerge_nb.spi.connector import Orphan
 
-__all__ = ["PostgresConnector"]
-
 
 class PostgresConnector(JdbcConnector):
     """The tables of a PostgreSQL database. Needs ``pip install 'rowmerge-nb[postgresql]'``.

@@ -9,8 +9,6 @@ from rowmerge_nb.connectors.jdbc.dsn import redacted
 from rowmerge_nb.connectors.jdbc.postgresql.session import LOCK_SECONDS
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
 
-__all__ = ["translated"]
-
 _RETRY: Final = "Run the statement again."
 _GRANT: Final = "GRANT the right to the connection's user."
 _ROOM: Final = "Make room on the server's disk; the table is as it was."

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["PREFIX", "orphans", "remove_orphans"]
-
-
 PREFIX: Final = "rowmerge_nb_stage_"
 
 

@@ -13,8 +13,6 @@ from rowmerge_nb.names import quoted
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
-__all__ = ["terms_of"]
-
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

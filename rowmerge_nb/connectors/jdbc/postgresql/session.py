@@ -19,8 +19,6 @@ from rowmerge_nb.conninfo import SAFE_PATH
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.store import Store
 
-__all__ = ["LOCK_SECONDS", "PostgresSession"]
-
 LOCK_SECONDS: Final = 30
 
 _MEANING: Final = {

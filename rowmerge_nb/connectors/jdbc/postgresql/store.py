@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
 
-__all__ = ["PostgresStore"]
-
 BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"
 """The transaction that wrote a row's version: another one if the row has been changed since it was read.

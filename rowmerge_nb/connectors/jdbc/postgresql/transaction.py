@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ColumnDomain
     from rowmerge_nb.spi.types import Type
 
-__all__ = []
-
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""
 SPLIT_ROWS: Final = 500_000

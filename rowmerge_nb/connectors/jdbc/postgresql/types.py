@@ -27,8 +27,6 @@ from rowmerge_nb.spi.types import (
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
-__all__ = ["cast_of", "declared_type", "transport_type", "type_of", "value_reading"]
-
 _PLAIN: Final = {
     "bool": BOOLEAN, "int2": SMALLINT, "int4": INTEGER, "int8": BIGINT, "float4": REAL, "float8": DOUBLE, "text": VARCHAR,
     "bytea": VARBINARY, "date": DATE, "uuid": UUID, "json": JSON, "jsonb": JSON,

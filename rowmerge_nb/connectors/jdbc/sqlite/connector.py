@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.connectors.jdbc.sqlite.store import SqliteStore
 
-__all__ = ["SqliteConnector"]
-
 
 class SqliteConnector(JdbcConnector):
     """The tables of an SQLite database, in the schema ``main``. Needs ``pip install 'rowmerge-nb[sqlite]'``.

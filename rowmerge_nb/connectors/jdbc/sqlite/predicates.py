@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.handles import Column
 
-__all__ = ["terms_of"]
-
 _MARGIN: Final = 1e-12
 """The part of a number by which ranges of floating-point numbers are widened: SQLite may read its last digits otherwise."""
 _SINGLE: Final = 1e-6

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Orphan
 
-__all__ = ["Spool", "orphans", "remove_orphans"]
-
 MAKING_SECONDS: Final = 60
 """A directory that is made and not yet locked after so long has lost its maker."""
 

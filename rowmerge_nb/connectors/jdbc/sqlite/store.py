@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.predicates import Terms
 
-__all__ = ["SqliteStore", "rowid_of"]
-
 SCHEMA: Final = "main"
 BATCH_ROWS: Final = 16_384
 BUSY_MILLISECONDS: Final = 10_000

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["COUNTED_BYTES", "SMALL_ROWS", "SPLIT_ROWS", "STAGE", "SqliteTransaction"]
-
-
 class SqliteTransaction(JdbcTransaction):
     """A statement on one connection, which notices commits of others.
 

@@ -37,8 +37,6 @@ from rowmerge_nb.spi.types import (
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
-__all__ = ["declared_type", "key_reading", "named", "storage_type", "stored", "type_of", "value_reading"]
-
 EXACT_DIGITS: Final = 15
 """So many decimal digits survive in a floating-point number."""
 

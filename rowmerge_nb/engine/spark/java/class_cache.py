@@ -37,18 +37,6 @@ from rowmerge_nb.private import opened_own_directory
 if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.java.runtime import Java
 
-__all__ = [
-    "MAKING",
-    "VARIABLE",
-    "ClassCache",
-    "NoClassCache",
-    "cache_home",
-    "class_cache_of",
-    "java_settings",
-    "remove_cache",
-    "remove_superfluous",
-]
-
 VARIABLE: Final = "ROWMERGE_CLASS_CACHE"
 """The variable that turns caches off."""
 

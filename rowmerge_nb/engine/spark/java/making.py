@@ -29,8 +29,6 @@ from rowmerge_nb.private import is_full, opened_own_directory, opened_own_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["IdleMaking", "idle_making", "make_class_cache", "why_not_in_background"]
-
 _IDLE_SECONDS: Final = 60.0
 _LONGEST_RUN: Final = 900.0
 _LONGEST_LOG: Final = 1 << 16

@@ -11,17 +11,6 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "LAUNCHER_OPTIONS",
-    "available_cores",
-    "driver_memory",
-    "java_options",
-    "python_path",
-    "told_cores",
-    "usual_cores",
-    "write_log_settings",
-]
-
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
 LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"

@@ -22,8 +22,6 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MINIMUM_VERSION", "Java", "find_java", "make_java_home", "rejections"]
-
 MINIMUM_VERSION = 17
 """Spark 4.3's classes are compiled for this version of Java."""
 

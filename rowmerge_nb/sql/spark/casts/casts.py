@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.spark.casts import json as casts_json
 from rowmerge_nb.sql.spark.casts import moments as casts_moments
 from rowmerge_nb.sql.spark.casts import text as casts_text
 from rowmerge_nb.sql.spark.text import fail, once
-from rowmerge_nb.sql.typed.expressions import quote, text_literal
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     MAX_PRECISION,
     as_decimal,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.spark.casts.text import Writer
-
-__all__ = ["cast", "shown", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
@@ -252,7 +251,7 @@ def _lost(before: str, after: str, source: Type, target: Type) -> str:
         values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
         return f"exists({values}, z -> z)"
     pairs = zip(_field_names(source), _field_names(target), strict=True)
-    return " OR ".join(f"({before}.{quote(a)} IS NOT NULL AND {after}.{quote(b)} IS NULL)" for a, b in pairs)
+    return " OR ".join(f"({before}.{backquoted(a)} IS NOT NULL AND {after}.{backquoted(b)} IS NULL)" for a, b in pairs)
 
 
 def _field_names(kind: Type) -> list[str]:
@@ -274,7 +273,7 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
         return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
     old, new = _field_names(source), _field_names(target)
     parts = [
-        f"{text_literal(name)}, {cast(f'{text}.{quote(before)}', a, b, safe=safe)}"
+        f"{text_literal(name)}, {cast(f'{text}.{backquoted(before)}', a, b, safe=safe)}"
         for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)
     ]
     return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
@@ -285,7 +284,9 @@ def shown(text: str, kind: Type) -> str:
     if kind.base == "array":
         return f"concat('[', array_join(transform({text}, x -> {_shown_part('x', kind.parameters[0])}), ', '), ']')"
     if kind.base == "row":
-        fields = (_shown_part(f"{text}.{quote(n)}", part) for n, part in zip(_field_names(kind), kind.parameters, strict=True))
+        fields = (
+            _shown_part(f"{text}.{backquoted(n)}", part) for n, part in zip(_field_names(kind), kind.parameters, strict=True)
+        )
         return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
     if kind.base == "map":
         key, value = shown("e.key", kind.parameters[0]), _shown_part("e.value", kind.parameters[1])

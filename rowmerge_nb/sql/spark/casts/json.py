@@ -9,12 +9,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
 from rowmerge_nb.sql.spark.casts.text import fitting, shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.casts import leaves
-from rowmerge_nb.sql.typed.expressions import quote, text_literal
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import RANGES, is_float, is_integer, spark_type
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
     Cast: TypeAlias = Callable[[str, Type, Type, bool], str]
-
-__all__ = ["from_json", "to_json"]
 
 
 def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -41,7 +40,7 @@ def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
         fields = f"transform(array_sort({pairs}), e -> concat({_quoted('e.k')}, ':', e.v))"
         return f"IF({text} IS NULL, NULL, concat('{{', array_join({fields}, ','), '}}'))"
     if source.base == "row":
-        named = [(name or "", f"{text}.{quote(name or f'field{i}')}") for i, name in enumerate(source.fields)]
+        named = [(name or "", f"{text}.{backquoted(name or f'field{i}')}") for i, name in enumerate(source.fields)]
         parts = [
             f"{text_literal(_name(name) + ':')}, {_or_null(value, kind)}"
             for (name, value), kind in zip(named, source.parameters, strict=True)

@@ -19,20 +19,6 @@ from rowmerge_nb.sql.typed.zones import session_zone
 # ruff: noqa: ARG001
 
 
-__all__ = [
-    "at_clock",
-    "between",
-    "from_micros",
-    "instant_of",
-    "local",
-    "micros",
-    "rounded",
-    "with_zone",
-    "zone_of",
-    "zoned_value",
-]
-
-
 _DAY: Final = 86_400_000_000
 
 

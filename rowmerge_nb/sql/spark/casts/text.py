@@ -30,19 +30,6 @@ from rowmerge_nb.sql.typed.zones import DISTANCE, UTC_NAMES, session_zone
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = [
-    "Writer",
-    "canonical_zone",
-    "fitting",
-    "from_text",
-    "is_too_far",
-    "is_zone",
-    "shown_date",
-    "shown_double",
-    "shown_moment",
-    "to_text",
-]
-
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
 """Writes a cast: the value's text, its type, the type wanted, and whether a failure gives NULL."""
 

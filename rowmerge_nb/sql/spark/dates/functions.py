@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.spark.dates.zones import Writer
 
-__all__ = ["MOMENTS"]
-
 _WITH_ZONE: Final = "timestamp with time zone"
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 _MILLISECONDS: Final = Type("timestamp", (3,))

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.functions.date_patterns import Token
 
-__all__ = ["malformed", "parsing", "two_digit_pivot"]
-
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 
 _MONTHS: Final = "January February March April May June July August September October November December"

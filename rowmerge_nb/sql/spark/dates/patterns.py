@@ -8,8 +8,6 @@ from typing import Final
 from rowmerge_nb.sql.functions.date_patterns import Token
 from rowmerge_nb.sql.typed.expressions import text_literal
 
-__all__ = ["formatting"]
-
 _JAVA: Final = {
     "era": "G",
     "short day name": "EEE",

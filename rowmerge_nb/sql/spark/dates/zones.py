@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Writer: TypeAlias = Callable[..., str]
 
-__all__ = ["ZONES", "Writer", "offset_minutes", "offset_name"]
-
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 
 

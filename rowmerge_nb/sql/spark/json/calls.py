@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Failure: TypeAlias = Callable[..., str]
 
-__all__ = ["JSON_CALLS"]
-
 _WHOLE: Final = JsonPath(strict=False, root=Document())
 _EMPTY: Final = {"EMPTY ARRAY": "'[]'", "EMPTY OBJECT": "'{}'"}
 _RESULT: Final = "cannot extract SQL scalar from JSON: "

@@ -12,8 +12,6 @@ from rowmerge_nb.sql.typed.expressions import text_literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["at_path"]
-
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE+-])"
 _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\\\]++|\\\\.)*+")*+)({_NUMBER})', '$1"$2"')"""
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.functions.json import escaped
 from rowmerge_nb.sql.tree import json_paths as t
-from rowmerge_nb.sql.typed.expressions import quote, text_literal
+from rowmerge_nb.sql.typed.expressions import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
-
-__all__ = ["json_text", "sequence"]
 
 _STRING: Final = r'"((?:[^"\\\\]++|\\\\.)*+)"'
 
@@ -51,7 +50,7 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
     items = f"IF({text} RLIKE '^[ \\\\t\\\\r\\\\n]*\\\\z', array('null'), {read})"
     if _is_chain(path.root):
         return _Sequences(path.strict, items, {}).items(path.root)
-    given = {name: f"`$v`.{quote(name)}" for name in variables or {}}
+    given = {name: f"`$v`.{backquoted(name)}" for name in variables or {}}
     found = _Sequences(path.strict, "`$d`", given).items(path.root)
     if variables:
         fields = ", ".join(f"{text_literal(name)}, {written}" for name, written in variables.items())
