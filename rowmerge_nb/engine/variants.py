@@ -116,12 +116,10 @@ def _obstacle(trace: Trace) -> str:
                 "them, only a run can tell."
             )
         return "It failed, so its trace has not all rows from which other options could be derived."
-    if trace.flow == Flow.UPDATABLE or pages is None or pages.witness is None or not pages.complete:
+    if trace.flow == Flow.UPDATABLE or pages is None or pages.witness is None or not (pages.complete and pages.tasks):
         return "Its trace has not all rows, from which other options would be derived; trace='full' keeps them."
     if pages.before.num_rows > MOST_ROWS:
         return f"It has more than {MOST_ROWS:,} rows; of so many, other options are not derived."
-    if not pages.tasks:
-        return "Its trace was saved by an earlier version, and has not all from which other options are derived."
     return ""
 
 

@@ -40,7 +40,7 @@ _ONE_ROW: Final = (
 
 
 def exchange_of(trace: Trace) -> ExchangeFacts | None:
-    """Give what the plan says of its exchange; None without one, and of a trace that was saved before plans said it."""
+    """Return what the plan says of its exchange, or None without one."""
     found = (record.facts for record in trace.plan if record.kind == "Exchange")
     return next((facts for facts in found if isinstance(facts, ExchangeFacts)), None)
 

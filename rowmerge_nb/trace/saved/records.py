@@ -6,14 +6,13 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.errors import error_text
 from rowmerge_nb.trace.record import HandedPage, Record
 from rowmerge_nb.trace.saved.bounds import read_stream
-from rowmerge_nb.trace.saved.earlier import with_parted_calls
 from rowmerge_nb.trace.saved.files import FileFormat, read_json, write_private
 from rowmerge_nb.trace.saved.schema import TraceSchemaError, decoded_as, encoded
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FORMAT: Final = "rowmerge_nb record 2"
-_FIRST: Final = "rowmerge_nb record 1"
+FORMAT: Final = "rowmerge_nb record 1"
 RECORD_FILE: Final = FileFormat(FORMAT, "a record", "result.record().save(...), or the option record")
 HEADER: Final = "record.json"
 ROWS: Final = "rows.arrow"
@@ -74,7 +72,7 @@ def _read(content: bytes) -> Record:
 
 
 def _record(file: zipfile.ZipFile) -> Record:
-    header: Record = decoded_as(_header(read_json(_entry(file, HEADER))), Record)
+    header: Record = decoded_as(RECORD_FILE.inside(read_json(_entry(file, HEADER))), Record)
     _check_header(header)
     names = file.namelist()
     pages: list[HandedPage] = []
@@ -91,12 +89,6 @@ def _record(file: zipfile.ZipFile) -> Record:
         read = _arrow(file, ROWS, header.schema)
         rows = pa.concat_batches(read) if read else pa.RecordBatch.from_pylist([], schema=header.schema)
     return replace(header, pages=tuple(pages), rows=rows)
-
-
-def _header(content: Any) -> Any:
-    if isinstance(content, dict) and list(content) == [_FIRST]:
-        return with_parted_calls(content[_FIRST], "Record")
-    return RECORD_FILE.inside(content)
 
 
 def _check_header(header: Record) -> None:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.trace.saved.earlier import FORMAT, of_present_format
 from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, read_json, write_private
 from rowmerge_nb.trace.saved.schema import decoded, encoded
 from rowmerge_nb.trace.trace import Trace
@@ -14,6 +13,7 @@ from rowmerge_nb.trace.trace import Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
+FORMAT: Final = "rowmerge_nb trace 1"
 TRACE_FILE: Final = FileFormat(FORMAT, "a trace", "save_trace")
 
 
@@ -62,6 +62,4 @@ def load_trace(path: str | Path, *, most_bytes: int | None = None) -> Trace:
 def _read(content: bytes) -> Trace:
     from rowmerge_nb.report.model.report import build_report
 
-    value = read_json(content)
-    present = of_present_format(value)
-    return checked_drawing(decoded(present if present is not None else TRACE_FILE.inside(value)), build_report)
+    return checked_drawing(decoded(TRACE_FILE.inside(read_json(content))), build_report)

@@ -144,19 +144,6 @@ def test_a_byte_changed_anywhere_is_an_error_or_changes_nothing(tmp_path: Path) 
         assert found == RECORD
 
 
-def test_a_record_in_the_first_format_opens_and_its_calls_tell_what_they_were_given(tmp_path: Path) -> None:
-    RECORD.save(tmp_path / "now.record")
-    with zipfile.ZipFile(tmp_path / "now.record") as file:
-        (content,) = json.loads(file.read("record.json")).values()
-    (call,) = content["fields"]["calls"]["items"]
-    for name in ("given", "gave", "injected"):
-        del call["fields"][name]
-    call["fields"]["carries"] = "D 1, I 1"
-    then = rewritten(tmp_path / "then.record", record_json=json.dumps({"rowmerge_nb record 1": content}).encode())
-    assert load_record(then) == load_record(tmp_path / "now.record")
-    assert load_record(then).calls[0].given == "D 1, I 1"
-
-
 def test_another_version_is_named(tmp_path: Path) -> None:
     path = rewritten(tmp_path / "t.record", record_json=json.dumps({"rowmerge_nb record 7": {}}).encode())
     assert "it is of the format 'rowmerge_nb record 7'" in refused(path).message

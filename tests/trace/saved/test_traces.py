@@ -20,7 +20,7 @@ from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLeve
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import render_page
 from rowmerge_nb.trace.saved import files as module
-from rowmerge_nb.trace.saved.earlier import FORMAT
+from rowmerge_nb.trace.saved.traces import FORMAT
 from rowmerge_nb.trace.trace import Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
@@ -141,9 +141,9 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (b"[]", "something else than a trace"),
         (b'{"format": "x"}', "something else than a trace"),
         (b'{"rowmerge_nb trace 99": {}}', "of the format 'rowmerge_nb trace 99'"),
-        (b'{"rowmerge_nb trace 2": {}}', "$: an object is not a Trace"),
-        (b'{"rowmerge_nb trace 2": 1' + b"0" * 5000 + b"}", "something else than a trace"),
-        (b'{"rowmerge_nb trace 2": {"is": "NodeRecord", "fields": {}}}', "$: a NodeRecord is not a Trace"),
+        (b'{"rowmerge_nb trace 1": {}}', "$: an object is not a Trace"),
+        (b'{"rowmerge_nb trace 1": 1' + b"0" * 5000 + b"}", "something else than a trace"),
+        (b'{"rowmerge_nb trace 1": {"is": "NodeRecord", "fields": {}}}', "$: a NodeRecord is not a Trace"),
     ],
 )
 def test_another_content_is_told(tmp_path: Path, content: bytes, told: str) -> None:
