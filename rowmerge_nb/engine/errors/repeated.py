@@ -54,8 +54,15 @@ def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[
     return source_row if source_row is not None and source_row < SINGLE_PARTITION else None, source or {}, target or {}
 
 
-def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
-    """Name the first target row that was matched more than once, and what matched it; of the others, how many there are."""
+def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches, *, is_cut: bool = False) -> str:
+    """Return a sentence with the first target row that was matched more than once, what matched it, and the number of others.
+
+    Args:
+        group: the row, and what matched it.
+        count: how many target rows were matched more than once.
+        rule: which repeated matches fail.
+        is_cut: not all rows were checked, so there may be more.
+    """
     target = ", ".join(f"{name} = {shown_value(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
     few = 1 < len(rows) == group.total <= 5
@@ -68,7 +75,7 @@ def named_group(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str
     else:
         clauses = f"by clause {group.case_number}"
     others = plural(count - 1, "more target row")
-    more = "" if count == 1 else f" {others} {'is' if count == 2 else 'are'} affected."
+    more = "" if count == 1 else f" {'At least ' if is_cut else ''}{others} {'is' if count == 2 else 'are'} affected."
     return f"Target row ({target}) is matched by {where} {clauses}.{more}"
 
 

@@ -36,6 +36,7 @@ class Account:
         asked: the rows that were asked for; None where nobody has.
         untouched: target rows that took no part, where they are known.
         raised: what the connector's code raised in tasks; first in the one whose error is the first.
+        is_cut: rows fail the check, and a task has not looked at all rows; the counts are too small.
     """
 
     clause_rows: dict[int, int]
@@ -59,6 +60,12 @@ class Account:
     asked: AskedRows | None = None
     untouched: pa.RecordBatch | None = None
     raised: tuple[Raised, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether tasks have counted all rows that they had to look at, as far as they came."""
+        return bool(self.clause_rows) and not self.is_cut
 
 
 def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
@@ -109,6 +116,7 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         failed=next((record.partition for record in records if record.error is not None), None),
         handed=tuple((record.partition, record.handed, record.left_out) for record in records if record.handed),
         raised=tuple(one for record in records for one in record.raised),
+        is_cut=any(record.is_cut for record in records),
     )
 
 

@@ -50,7 +50,7 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMat
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
     if groups:
-        hint = f"{named_group(groups[0], len(account.failing), rule)} {hint}"
+        hint = f"{named_group(groups[0], len(account.failing), rule, is_cut=account.is_cut)} {hint}"
     return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
 
 

@@ -148,7 +148,7 @@ class MergeRun(StatementRun):
         """Give the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         account, done = self.account, state is StatementState.FINISHED
-        told = account if account is not None and (done or account.clause_rows) else None
+        told = account if account is not None and (done or account.has_counts) else None
         groups = groups_of(account, self.analysis, failing=not done) if account is not None else ()
         none = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), told)
         return replace(

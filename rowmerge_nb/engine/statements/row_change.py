@@ -295,7 +295,7 @@ def row_change_trace(
         sizes: gives the rows of the nodes below the processor.
     """
     done, account = trace.state == StatementState.FINISHED, run.account
-    told = account if account is not None and (done or account.clause_rows) else None
+    told = account if account is not None and (done or account.has_counts) else None
     before = run.rows_before(analysis.target.row_count)
     return replace(
         trace,

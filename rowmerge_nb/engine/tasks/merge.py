@@ -12,7 +12,7 @@ import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 
 WITNESSED_ROWS = 100
+MOST_CHECKED: Final = 1_000_000
+"""A task that has checked more joined rows ends at the next target row that fails; until then it looks for all of them."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,12 @@ class MergePass:
             for batches in ([batch] for batch in arriving) if self.grouped else [list(arriving)]:
                 if batches:
                     distinct = self._check(batches, recorder, seen)
-                    # Where one row fails the others are looked at all the same, since errors name several.
+                    # After a row that fails the others are checked as well, since errors name several.
                     if not recorder.record.failing:
                         yield from self._input_pages(batches, distinct, recorder)
+                    elif sum(recorder.record.clause_rows.values()) > MOST_CHECKED:
+                        recorder.record.is_cut = True
+                        return
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             recorder.failed(error, "MarkDistinct")
 

@@ -77,6 +77,7 @@ class TaskRecord:
         handed: the pages that were handed to the connector, as an Arrow stream, where they are kept.
         left_out: how many of them are not among those.
         raised: what the connector's code raised, in order.
+        is_cut: rows fail the check, and the task has not looked at all rows.
     """
 
     partition: int
@@ -104,6 +105,7 @@ class TaskRecord:
     handed: bytes = b""
     left_out: int = 0
     raised: list[Raised] = field(default_factory=list)
+    is_cut: bool = False
 
 
 class CallNote(list[bytes]):

@@ -479,6 +479,21 @@ def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_nam
     assert engine.table("t").num_rows == before
 
 
+@pytest.mark.parametrize("form", ["one task, paged", "many tasks", "by keys"])
+def test_millions_of_repeated_matches_are_not_all_counted(spark: Any, form: str) -> None:
+    engine = made(spark, form, pa.table({"id": [7] * 1_500, "v": range(1_500)}))
+    engine.run("DROP TABLE t")
+    engine.register("t", pa.table({"id": pa.array([7] * 2_500, pa.int32()), "v": pa.array(range(2_500), pa.int64())}))
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    assert "is matched by 1500 source rows by clause 0. At least " in (caught.value.hint or "")
+    assert caught.value.result is not None
+    trace = caught.value.result.trace
+    assert (trace.joined, trace.matched, trace.multiple_matches, trace.clauses[0].rows) == (None, None, None, None)
+    assert engine.table("t").num_rows == 2_500
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(spark: Any, form: str) -> None:
     """The standard's rule lets a target row be met as often as it likes, as long as it is changed once."""
