@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
-from rowmerge_nb.plan.join_keys import NO_KEYS, page_keys
+from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS, key_sets
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError
@@ -53,10 +53,10 @@ def form_of(
     if join is None:
         return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
     if target is not None and source is not None and max(target, source) <= settings.small_rows:
-        if not page_keys(join) and target * source > MOST_PAIRS:
+        if not key_sets(join) and target * source > MOST_PAIRS:
             return PhysicalForm(NO_KEYS)
         return PhysicalForm()
-    if target is not None and source is not None and page_keys(join):
+    if target is not None and source is not None and key_sets(join):
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
@@ -65,8 +65,14 @@ def form_of(
 
 def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
     """Give every task all of the source, or where that is too much the rows of some keys of both sides."""
-    if not page_keys(join):
+    sets = key_sets(join)
+    if not sets:
         return PhysicalForm(NO_KEYS)
+    form = _by_source(join, target, source, settings)
+    return PhysicalForm(SEVERAL_KEYS) if form.partitioned and len(sets) > 1 else form
+
+
+def _by_source(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
     if source is None:
         unknown = "nobody knows how large the source is"
         # Of few rows Spark makes few files, since it sees how few they are before it stores them.
@@ -164,8 +170,11 @@ def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
 
 
 def rest_of_on(join: Join) -> Typed | None:
-    """Give what ON asks for beside equal values of the key columns; None if that is all."""
-    keys = [key.term for key in page_keys(join)]
+    """Return what ON asks for beside equal values of the keys; None if that is all."""
+    sets = key_sets(join)
+    if len(sets) > 1:
+        return join.predicate
+    keys = [key.term for keys in sets for key in keys]
     terms = [term for term in conjuncts(join.predicate) if not any(term is key for key in keys)]
     if not terms:
         return None

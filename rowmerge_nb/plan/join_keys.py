@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 NO_KEYS: Final = "ON has no equality, without a subquery, of a value of the target with one of the source"
+SEVERAL_KEYS: Final = "ON joins by one key or by another, and no row goes to one task for both"
 
 _KEY_TYPES: Final = frozenset(
     {"decimal", "varchar", "char", "varbinary", "uuid", "boolean", "date", "time", "timestamp", "timestamp with time zone"}
@@ -54,6 +55,33 @@ def page_keys(join: Join) -> tuple[PageKey, ...]:
     keys = [key for key in (_key(term, join) for term in conjuncts(join.predicate)) if key is not None]
     sure = tuple(key for key in keys if not key.may_fail)
     return sure or tuple(_guarded(key, join) for key in keys)
+
+
+def key_sets(join: Join) -> tuple[tuple[PageKey, ...], ...]:
+    """Return the keys of a join on pages, in sets: a pair of rows for which ON is true has equal values of the keys of at least one set.
+
+    There are several sets if ON joins by one equality or by another, as ``t.id = s.id OR t.mail = s.mail`` does. Without any set, an index
+    cannot decide ON.
+    """
+    keys = page_keys(join)
+    if keys:
+        return (keys,)
+    for term in conjuncts(join.predicate):
+        sets = [_sure_keys(part, join) for part in _disjuncts(term)]
+        if len(sets) > 1 and all(sets):
+            return tuple(sets)
+    return ()
+
+
+def _sure_keys(condition: Typed, join: Join) -> tuple[PageKey, ...]:
+    keys = (_key(term, join) for term in conjuncts(condition))
+    return tuple(key for key in keys if key is not None and not key.may_fail)
+
+
+def _disjuncts(condition: Typed) -> list[Typed]:
+    if isinstance(condition, Apply) and condition.name == "or":
+        return [part for argument in condition.arguments for part in _disjuncts(argument)]
+    return [condition]
 
 
 def _key(term: Typed, join: Join) -> PageKey | None:

@@ -28,7 +28,7 @@ from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT, returned_on_pages
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
-from rowmerge_nb.plan.join_keys import page_keys
+from rowmerge_nb.plan.join_keys import key_sets
 from rowmerge_nb.plan.nodes import CheckConstraints, DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import STORING
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.plan.join_keys import PageKey
     from rowmerge_nb.plan.nodes import CaseBranch, PageRows, SearchedCase, TableWriter
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -177,7 +178,7 @@ def partitioned_tasks(
     full = join.type is JoinType.FULL
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
-    lefts, rights = key_join.target_keys, key_join.source_keys
+    [(lefts, rights)] = key_join.keys
     on = None if join.predicate.origin is None else join.predicate.origin.number
     return (
         PartitionedOutputPass(TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full),
@@ -244,18 +245,22 @@ def source_schema(join: Join) -> pa.Schema:
 
 def _key_join(join: Join, context: LoweringContext, printer: PagePrinter) -> KeyJoin:
     rest = rest_of_on(join)
-    keys = page_keys(join)
-    nulls_meet = tuple(key.nulls_meet for key in keys)
+    targets, sources = names_of(context, source=False), names_of(context)
     return KeyJoin(
-        JoinKeys(tuple(_key_column(key.target, names_of(context, source=False)) for key in keys), nulls_meet),
-        JoinKeys(tuple(_key_column(key.source, names_of(context)) for key in keys), nulls_meet),
+        tuple(
+            (_join_keys(keys, [key.target for key in keys], targets), _join_keys(keys, [key.source for key in keys], sources))
+            for keys in key_sets(join)
+        ),
         None if rest is None else page_expression(rest, printer, condition=True, names=names_of(context)),
         join.type is JoinType.FULL,
     )
 
 
-def _key_column(tree: Typed, names: RowNames) -> AssignedColumn:
-    return assigned_column(Symbol("key", tree.type), tree.type.arrow, tree, names, PagePrinter())
+def _join_keys(keys: Sequence[PageKey], values: Sequence[Typed], names: RowNames) -> JoinKeys:
+    return JoinKeys(
+        tuple(assigned_column(Symbol("key", value.type), value.type.arrow, value, names, PagePrinter()) for value in values),
+        tuple(key.nulls_meet for key in keys),
+    )
 
 
 def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter) -> ChangeChannels:

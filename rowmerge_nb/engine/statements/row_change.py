@@ -15,6 +15,7 @@ from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
+from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.carried import mark_carried
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000
-SAMPLED: Final = {TraceLevel.AUTO: 10, TraceLevel.FULL: 1 << 30, TraceLevel.OFF: 0}
+SAMPLED: Final = {TraceLevel.AUTO: 10, TraceLevel.FULL: EVERY_ROW, TraceLevel.OFF: 0}
 SAMPLED_SMALL = 1_000
 
 Named = tuple[tuple[str, "Symbol"], ...]

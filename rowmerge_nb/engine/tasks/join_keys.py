@@ -28,10 +28,6 @@ class JoinKeys:
     columns: tuple[AssignedColumn, ...]
     nulls_meet: tuple[bool, ...]
 
-    def __bool__(self) -> bool:
-        """Return whether there is a key."""
-        return bool(self.columns)
-
     def values(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
         """Return the columns by which the rows of a page are compared; a row with a NULL in one of them meets no other.
 

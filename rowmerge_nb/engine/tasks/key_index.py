@@ -212,6 +212,17 @@ class KeyIndex:
             partners = self._table.rows(np.repeat(starts[first:last], repeated) + offsets)
             yield self._equal(keys, np.repeat(rows[first:last], repeated), partners)
 
+    def counts(self, columns: Sequence[pa.Array]) -> Rows:
+        """Return for each row of a page how many source rows have the same hash.
+
+        Args:
+            columns: the key columns of the page.
+        """
+        rows, _, counts = self._candidates(self._conformed(columns))
+        every = np.zeros(len(columns[0]), np.int64)
+        every[rows] = 1 if counts is None else counts
+        return every
+
     def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
         """Return which values of a page's only key column have a partner.
 
@@ -257,6 +268,45 @@ class KeyIndex:
             if not equal.all():
                 rows, partners = rows[equal], partners[equal]
         return rows, partners
+
+
+class SetsIndex:
+    """The rows of a source by several sets of keys: a row of a page meets those that are equal to it in one of the sets.
+
+    Args:
+        sets: the key columns of each set.
+
+    >>> index = SetsIndex([[pa.array([7, 5, None])], [pa.array(["a", "b", "c"])]])
+    >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([[pa.array([5, 9])], [pa.array(["c", "a"])]])]
+    [([0, 0, 1], [1, 2, 0])]
+    """
+
+    def __init__(self, sets: Sequence[Sequence[pa.Array]]) -> None:
+        self._indexes = [KeyIndex(columns) for columns in sets]
+        self._count = max(len(sets[0][0]), 1)
+
+    def matches(self, sets: Sequence[Sequence[pa.Array]], most: int = MOST_PAIRS) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the pairs of rows, each once; see `KeyIndex.matches`.
+
+        Args:
+            sets: the key columns of a page, for each set.
+            most: about the number of pairs of a piece, unless a single row has more.
+        """
+        if len(self._indexes) == 1:
+            yield from self._indexes[0].matches(sets[0], most)
+            return
+        counts = sum(index.counts(columns) for index, columns in zip(self._indexes, sets, strict=True))
+        cuts = np.flatnonzero(np.diff((np.cumsum(counts) - counts) // most)) + 1
+        for first, last in pairwise([0, *cuts.tolist(), len(sets[0][0])]):
+            pieces = (
+                piece
+                for index, columns in zip(self._indexes, sets, strict=True)
+                for piece in index.matches([column.slice(first, last - first) for column in columns])
+            )
+            # One number for each pair.
+            pairs = [(rows + first) * self._count + partners for rows, partners in pieces]
+            every = np.unique(np.concatenate(pairs))
+            yield every // self._count, every % self._count
 
 
 def _whole_numbers(column: pa.Array) -> Rows:

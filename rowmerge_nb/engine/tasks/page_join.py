@@ -11,7 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
-from rowmerge_nb.engine.tasks.key_index import KeyIndex
+from rowmerge_nb.engine.tasks.key_index import SetsIndex
 from rowmerge_nb.engine.tasks.scan import POSITION
 
 if TYPE_CHECKING:
@@ -28,14 +28,12 @@ class KeyJoin:
     """How the rows of both sides meet.
 
     Args:
-        target_keys: the keys of the target, which must be equal to those of the source; there may be none.
-        source_keys: the keys of the source, as many.
+        keys: sets of keys, each of the target and as many of the source. Rows meet if those of one set are equal; without any set, all do.
         rest: what ON asks for beside that; None for nothing.
         full: target rows without a source row stay.
     """
 
-    target_keys: JoinKeys
-    source_keys: JoinKeys
+    keys: tuple[tuple[JoinKeys, JoinKeys], ...]
     rest: PageExpression | None
     full: bool
 
@@ -87,15 +85,15 @@ class KeyJoin:
         if len(alone):
             yield without_target(schema, source, alone)
 
-    def index(self, source: Page, evaluator: PageEvaluator) -> KeyIndex:
-        """Make what finds the source rows of a page's keys.
+    def index(self, source: Page, evaluator: PageEvaluator) -> SetsIndex:
+        """Return what finds the source rows of a page's keys.
 
         Raises:
             ExecutionError: a key cannot be computed for a source row; with its place.
         """
-        return KeyIndex(self.source_keys.values(source, evaluator))
+        return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
 
-    def matches(self, pages: Iterable[Page], source: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
+    def matches(self, pages: Iterable[Page], source: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join pages of the target with the source; the source's rows without a partner are left out.
 
         Small pages are put together.
@@ -115,10 +113,10 @@ class KeyJoin:
         if waiting:
             yield from self._checked(waiting, source, evaluator)
 
-    def _met(self, page: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
+    def _met(self, page: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         """Give what is kept of a page, a row for each of its partners, and these."""
         kept = np.zeros(page.num_rows, bool)
-        for partners, rows in index.matches(self.target_keys.values(page, evaluator)):
+        for partners, rows in index.matches([keys.values(page, evaluator) for keys, _ in self.keys]):
             kept[partners] = True
             if len(rows):
                 whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
@@ -158,12 +156,12 @@ class KeyJoin:
         self, target: Page, source: Page, evaluator: PageEvaluator
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
         """Give the pairs with equal keys, in pieces: rows of the source, rows of the target."""
-        if not self.target_keys:
+        if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)
             return
-        index = KeyIndex(self.target_keys.values(target, evaluator))
-        yield from index.matches(self.source_keys.values(source, evaluator))
+        index = SetsIndex([keys.values(target, evaluator) for keys, _ in self.keys])
+        yield from index.matches([keys.values(source, evaluator) for _, keys in self.keys])
 
 
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:

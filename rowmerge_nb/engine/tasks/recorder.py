@@ -9,7 +9,7 @@ import pickle
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
+
+
+EVERY_ROW: Final = 1 << 30
+"""As a number of rows for each clause: all of them are sampled, however large they are."""
+SAMPLED_BYTES: Final = 1 << 24
+"""Otherwise a task samples rows of about this size before and after ``transform_page`` together, and stored rows of the same size."""
 
 
 @dataclass
@@ -124,7 +130,7 @@ class Recorder:
 
     Args:
         partition: the task's partition.
-        per_clause: how many rows per clause are sampled, 0 for none.
+        per_clause: how many rows per clause are sampled, 0 for none; fewer if they are large, unless it is `EVERY_ROW`.
         caller: what the partition is called in the log of calls.
         keeping: which pages are kept of those that are handed to the connector.
         chooser: chooses the rows that are sampled in place of that; None without one.
@@ -152,6 +158,7 @@ class Recorder:
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
+        self._room = {"sampled": SAMPLED_BYTES, "stored": SAMPLED_BYTES}
         self._positions: pa.Array | None = None
         self._started = time.perf_counter()
 
@@ -231,7 +238,9 @@ class Recorder:
         record.after += after.num_rows
         self._positions = None
         if self._chooser is None:
-            chosen = self._choose(cases, np.unique(cases))
+            size = before.nbytes + (after.nbytes if page.transformed else 0) + (0 if witness is None else witness.nbytes)
+            chosen = self._choose(cases, np.unique(cases), self._rows_in("sampled", size, before.num_rows))
+            self._room["sampled"] -= size * len(chosen) // max(before.num_rows, 1)
         else:
             chosen = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
         if chosen.size:
@@ -268,12 +277,28 @@ class Recorder:
                 writer.write_batch(page)
             self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
 
-    def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def _rows_in(self, room: str, size: int, rows: int) -> int:
+        """Return how many rows of a page there is room for.
+
+        Args:
+            room: what they are for.
+            size: the size of the page in bytes.
+            rows: its rows.
+        """
+        if self._per_clause >= EVERY_ROW:
+            return EVERY_ROW
+        return max(self._room[room], 0) * rows // max(size, 1)
+
+    def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32], most: int) -> npt.NDArray[np.int64]:
+        """Return the first rows of each clause, and about as many of each as there is room for."""
         chosen = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
+            # One row of each clause is always sampled.
+            is_new = number not in self._left
             left = self._left.setdefault(number, self._per_clause)
             if left > 0:
-                first = np.flatnonzero(cases == number)[:left]
+                # One row of each clause is always sampled.
+                first = np.flatnonzero(cases == number)[: min(left, max(most // len(numbers), int(is_new)))]
                 self._left[number] = left - len(first)
                 chosen.append(first)
         return np.sort(np.concatenate(chosen))
@@ -286,8 +311,9 @@ class Recorder:
         for entry in pc.value_counts(operations).to_pylist():
             record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
         kept = record.stored.num_rows if record.stored is not None else 0
-        wanted = min(self._per_clause - kept, page.num_rows)
+        wanted = min(self._per_clause - kept, page.num_rows, max(self._rows_in("stored", page.nbytes, page.num_rows), not kept))
         if wanted > 0:
+            self._room["stored"] -= page.nbytes * wanted // page.num_rows
             # Not a slice: that would take the whole page along to the driver.
             more = page.take(pa.array(np.arange(wanted)))
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])

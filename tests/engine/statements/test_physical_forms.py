@@ -14,7 +14,7 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.memory.reading import MemorySplit
-from rowmerge_nb.plan.join_keys import NO_KEYS
+from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -63,6 +63,10 @@ MERGES = {
     "no NOT MATCHED": "MERGE INTO t USING s ON t.id = s.id AND t.part = s.part WHEN MATCHED THEN UPDATE SET part = upper(s.part)",
     "nothing else": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
     "rest of ON": "MERGE INTO t USING s ON t.id = s.id AND t.x <> 2.5 AND s.v IS NOT NULL WHEN MATCHED THEN DELETE",
+    "one key or another": "MERGE INTO t USING s ON t.id = s.id AND s.v > 1 OR t.part = s.part AND t.v < 30 AND s.id IS NULL OR t.v = s.v * 10 AND t.x = 2.5 "
+    "WHEN MATCHED AND s.v = 2 THEN UPDATE SET v = -s.v WHEN MATCHED AND s.id > 3 THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
+    "one key or another, by source": "MERGE INTO t USING s ON t.id = s.id OR t.part = s.part AND t.id IS NULL WHEN MATCHED AND s.v = 1 THEN DELETE "
+    "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 0 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
     "a query": "MERGE INTO t USING (SELECT id, max(v) AS v FROM s GROUP BY id) q ON t.id = q.id WHEN MATCHED THEN UPDATE SET v = q.v "
     "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
     "a query of one table": "MERGE INTO t USING (SELECT id + 0 AS i, upper(part) AS p, v AS w FROM s WHERE v > 1 OR v IS NULL) q ON t.id = q.i "
@@ -242,6 +246,20 @@ def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(spark: Any) -
     for (form, on), counts in matches.items():
         assert counts == matches["spark, large", on], (form, on, counts, matches["spark, large", on])
         assert counts[1], on
+
+
+def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None:
+    on = "t.id = s.id OR t.part = s.part OR lower(t.part) = lower(s.part) AND t.v = s.v"
+    matches = set()
+    for form in ("one task", "one task, paged", "many tasks", "spark, large"):
+        engine = made(spark, form, duplicates="standard")
+        plan = str(engine.run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE"))
+        assert (SAID[form] or "") in plan
+        trace = engine.run(f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE").trace
+        matches.add((trace.joined, trace.matched, trace.unmatched))
+    assert len(matches) == 1
+    plan = str(made(spark, "by keys").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"))
+    assert SEVERAL_KEYS in plan
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "writers" not in form])

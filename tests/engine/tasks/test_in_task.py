@@ -55,7 +55,7 @@ def key(name: str) -> JoinKeys:
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(full: bool) -> None:
-    (rows,) = KeyJoin(key("k"), key("s"), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
+    (rows,) = KeyJoin(((key("k"), key("s")),), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
     met = [(20, 1), (30, 2), (None, 3), (None, 4)]
     assert list(zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)) == met + (
         [(10, None), (40, None)] if full else []
@@ -64,7 +64,7 @@ def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(f
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool) -> None:
-    join = KeyJoin(key("k"), key("s"), expression('"w" > 2', "w"), full)
+    join = KeyJoin(((key("k"), key("s")),), expression('"w" > 2', "w"), full)
     pages = [TARGET.slice(0, 2), TARGET.slice(2, 2)]
     found = [
         pair
@@ -79,7 +79,7 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
 def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(full: bool, rest: str | None) -> None:
     target = pa.RecordBatch.from_pydict({"k": [n % 5 for n in range(500)], POSITION: list(range(500))})
     source = pa.RecordBatch.from_pydict({"s": [n % 7 for n in range(9_000)], "w": list(range(9_000))})
-    join = KeyJoin(key("k"), key("s"), expression(rest, "w") if rest else None, full)
+    join = KeyJoin(((key("k"), key("s")),), expression(rest, "w") if rest else None, full)
     pieces = list(join.joined(target, source, evaluator()))
     assert len(pieces) > 2
     assert max(rows.count for rows in pieces) <= 2 * MOST_PAIRS
@@ -179,7 +179,7 @@ def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -
 def test_rows_of_returning_are_computed_for_the_rows_that_change() -> None:
     kind = pa.struct([("v", pa.int64()), ("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())])
     made = [None, {"v": 7, "present": True, "operation": 3, "case_number": 0}, None, {"v": None, "operation": Operation.NONE}]
-    (rows,) = KeyJoin(key("k"), key("s"), None, full=False).joined(TARGET, SOURCE, evaluator())
+    (rows,) = KeyJoin(((key("k"), key("s")),), None, full=False).joined(TARGET, SOURCE, evaluator())
     failing = expression('CASE WHEN "w" <> 2 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "new_v" + "w" END', "w", "new_v")
     returned = ReturnedRows(
         ("m.0", "m.1", "m.2", "m.3"),
@@ -215,7 +215,7 @@ def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:
         PageBranch(-1, Operation.NONE),
         kind,
     )
-    (rows,) = KeyJoin(key("k"), key("s"), None, full=True).joined(TARGET, SOURCE, evaluator())
+    (rows,) = KeyJoin(((key("k"), key("s")),), None, full=True).joined(TARGET, SOURCE, evaluator())
     made = case.merge_rows(rows, evaluator()).to_pylist()
     assert made == [
         {"v": None, "present": True, "operation": 2, "case_number": 0},

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowmerge_nb.engine.tasks import key_index
-from rowmerge_nb.engine.tasks.key_index import KeyIndex
+from rowmerge_nb.engine.tasks.key_index import KeyIndex, SetsIndex
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 KINDS: list[tuple[pa.DataType, list[Any]]] = [
@@ -158,3 +158,14 @@ def test_texts_of_one_length_meet_those_among_texts_of_many_lengths(length: int)
         target, source = [*alike, other], list(reversed(alike))
         assert found([pa.array(target)], [pa.array(source)]) == pairs([target], [source])
         assert found([pa.array(source)], [pa.array(target)]) == pairs([source], [target])
+
+
+def test_by_several_sets_of_keys_all_pairs_of_a_row_come_in_one_piece_and_once() -> None:
+    source = [pa.array(np.arange(40) % 4), pa.array(np.arange(40) % 5)]
+    page = [pa.array(np.arange(200) % 8), pa.array(np.arange(200) % 7)]
+    pieces = list(SetsIndex([[column] for column in source]).matches([[column] for column in page], most=50))
+    pairs = [(row, partner) for rows, partners in pieces for row, partner in zip(rows.tolist(), partners.tolist(), strict=True)]
+    numbers = [row for rows, _ in pieces for row in set(rows.tolist())]
+    assert len(pieces) > 1
+    assert len(numbers) == len(set(numbers))
+    assert pairs == [(r, s) for r in range(200) for s in range(40) if r % 8 == s % 4 or r % 7 == s % 5]

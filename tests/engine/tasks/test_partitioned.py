@@ -120,7 +120,7 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
         return batches
 
     program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
-    join = KeyJoin(keys_of(schema, "k"), keys_of(schema, "k"), None, full=False)
+    join = KeyJoin(((keys_of(schema, "k"), keys_of(schema, "k")),), None, full=False)
     task = PartitionedJoinTask(schema, schema, join, program, cast("Any", Channels()), cast("Any", above))
     assert list(task(cells.to_batches()))
     assert seen == [(3, [[7]])]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.recorder import Recorder
+from rowmerge_nb.engine.tasks.recorder import EVERY_ROW, Recorder
 from rowmerge_nb.spi.page import PageLayout
 
 
@@ -32,3 +32,19 @@ def test_only_of_sampled_rows_is_told_how_they_were_placed() -> None:
         recorder.transformed(layout, page, page, produced, cases, None)
         recorder.placed(lambda rows: pc.add(page.column(0).take(rows), 7))
     assert [part.numbers for part in recorder.record.sampled] == [pa.array([7, 8, 9])]
+
+
+def test_of_large_rows_fewer_are_sampled_and_one_of_each_clause_at_least() -> None:
+    page = pa.record_batch({"text": ["x" * 4_000_000] * 8, "operation": pa.array([1] * 8, pa.int8())})
+    produced, cases = np.full(8, 1), np.array([0, 0, 0, 0, 0, 0, 1, 1], np.int32)
+    recorder, every = Recorder(0, 1_000), Recorder(0, EVERY_ROW)
+    for one in (recorder, every):
+        for _ in range(3):
+            one.transformed(PageLayout(1), page, page, produced, cases, None)
+            one.stored(None, page, page.column(1), page.num_rows)
+    record = recorder.record
+    assert sum(part.before.num_rows for part in record.sampled) == 2
+    assert record.stored is not None
+    assert record.stored.num_rows == 4
+    assert (record.before, record.operations) == (24, {1: 24})
+    assert sum(part.before.num_rows for part in every.record.sampled) == 24
