@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100
+GATHERED_BYTES: Final = 128 * 1024 * 1024
+"""Rows of a partitioned table wait until there are so many, since the rows of a page belong to as many partitions as they like."""
 SORTED_BYTES: Final = 256 * 1024 * 1024
 _SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
@@ -140,7 +142,12 @@ class FileWriter:
         self._waiting.append(rows)
         self._waiting_rows += rows.num_rows
         self._waiting_bytes += rows.nbytes
-        if not self._keys and (self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES):
+        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait, unless they are to be sorted."""
+        if not self._keys:
             with self._aborting():
                 self._flush()
 
@@ -234,25 +241,54 @@ class IcebergPageSink(ConnectorPageSink):
         self._target = target_bytes(table.properties)
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
         self._done: list[dict[str, Any]] = []
+        self._gathered: list[Page] = []
+        self._gathered_bytes = 0
 
     def append_page(self, page: Page) -> None:
-        """Write the rows of a page."""
+        """Write the rows of a page, or let them wait for more rows of their partitions."""
+        if not self._table.partitioning:
+            self._append((), page)
+            self._bound_sorted()
+            return
+        self._gathered.append(page)
+        self._gathered_bytes += page.nbytes
+        if self._gathered_bytes >= GATHERED_BYTES:
+            self._place()
+
+    def _place(self) -> None:
+        """Write the rows that wait, partition by partition."""
+        if not self._gathered:
+            return
+        page = pa.concat_batches(self._gathered)
+        self._gathered.clear()
+        self._gathered_bytes = 0
+        for values, rows in groups(self._table.partitioning, page):
+            for start in range(0, rows.num_rows, GROUP_ROWS):
+                self._append(values, rows.slice(start, GROUP_ROWS))
+            if values in self._writers:
+                # Rows that wait any longer would keep all of these in memory.
+                self._writers[values].flush()
+        self._bound_sorted()
+
+    def _append(self, values: tuple[Any, ...], rows: Page) -> None:
+        """Write rows of one partition."""
         table = self._table
-        for values, rows in groups(table.partitioning, page):
-            # Taken out and put in again, so that the first one is the one that has waited longest.
-            writer = self._writers.pop(values, None)
-            if writer is None:
-                if len(self._writers) >= OPEN_FILES:
-                    self._close(next(iter(self._writers)))
-                if self._presence is not None:
-                    self._presence.require()
-                folder = folder_of(table.partitioning, values)
-                writer = FileWriter(table, _location(table, self._prefix, folder), self._schema, table.sorted_by)
-            self._writers[values] = writer
-            writer.append(for_file(rows, self._schema, table.fields))
-            if writer.size >= self._target:
-                self._close(values)
-        if table.sorted_by and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES:
+        # Taken out and put in again, so that the first one is the one that has waited longest.
+        writer = self._writers.pop(values, None)
+        if writer is None:
+            if len(self._writers) >= OPEN_FILES:
+                self._close(next(iter(self._writers)))
+            if self._presence is not None:
+                self._presence.require()
+            folder = folder_of(table.partitioning, values)
+            writer = FileWriter(table, _location(table, self._prefix, folder), self._schema, table.sorted_by)
+        self._writers[values] = writer
+        writer.append(for_file(rows, self._schema, table.fields))
+        if writer.size >= self._target:
+            self._close(values)
+
+    def _bound_sorted(self) -> None:
+        if self._table.sorted_by and sum(writer.size for writer in self._writers.values()) >= SORTED_BYTES:
             # What waits to be sorted is in memory.
             for values in list(self._writers):
                 self._close(values)
@@ -263,6 +299,7 @@ class IcebergPageSink(ConnectorPageSink):
 
     def finish(self) -> list[bytes]:
         """Close the files and name them."""
+        self._place()
         for values in list(self._writers):
             self._close(values)
         if self._done and self._presence is not None:
@@ -278,6 +315,7 @@ class IcebergPageSink(ConnectorPageSink):
             remove(self._table.io, entry["path"])
         self._writers.clear()
         self._done.clear()
+        self._gathered.clear()
 
 
 @contextmanager

@@ -225,12 +225,14 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     many = SchemaTableName("default", "many")
     insert(store, {"id": [*range(10), 0, 1], "v": ["v"] * 12, "p": ["p"] * 12}, many)
     assert len(contents(store, many)) == 12
-    writer = IcebergPageSink(Statement(store, many).handle, "q")
-    for page in ({"id": [key], "v": ["v"], "p": ["p"]} for key in (1, 2, 3, 4, 1)):
-        writer.append_page(
-            pa.RecordBatch.from_pydict(page, schema=pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())]))
-        )
-    assert len(writer.finish()) == 5, "the partition that waited longest was closed, and begun anew"
+    schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())])
+    for gathered_bytes, file_count in ((1, 5), (1 << 20, 4)):
+        monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GATHERED_BYTES", gathered_bytes)
+        writer = IcebergPageSink(Statement(store, many).handle, "q")
+        for page in ({"id": [key], "v": ["v"], "p": ["p"]} for key in (1, 2, 3, 4, 1)):
+            writer.append_page(pa.RecordBatch.from_pydict(page, schema=schema))
+        # The partition that waited longest is closed, and begun anew unless all of its rows were gathered.
+        assert len(writer.finish()) == file_count
 
 
 # -- layouts ----------------------------------------------------------------------------------------------------------
