@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,11 +90,13 @@ def _major(
     for split in partition_splits(table, name, state):
         bucket = bucket_of_original(split.path.name) if split.original else bucket_of_delta_file(split.path.name)
         by_bucket[bucket or 0].append(split)
+    # Splits of a bucket name the same files.
+    deleted = cache(DeletedRows)
     for bucket, splits in by_bucket.items():
         parts = [
             part
             for split in splits
-            for part in _rows(table, split.path, split.original, DeletedRows(split.deletes), split.elsewhere)
+            for part in _rows(table, split.path, split.original, deleted(tuple(split.deletes)), split.elsewhere)
         ]
         _write(directory / bucket_file(bucket), table, parts, codec)
     yield directory
