@@ -86,9 +86,11 @@ def _disjuncts(condition: Typed) -> list[Typed]:
 
 def _key(term: Typed, join: Join) -> PageKey | None:
     """Return the key that a part of ON is; None if it is no equality of both sides, or pages cannot be asked for it."""
-    if not isinstance(term, Apply) or not (term.name == "=" or (term.name == "distinct" and term.detail)):
+    equality = _equality_of(term)
+    if equality is None:
         return None
-    left, right = term.arguments
+    nulls_meet = equality != term or equality.name == "distinct"
+    left, right = equality.arguments
     sides = [references(side) for side in (left, right)]
     target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)
     if sides[0] and sides[1] and sides[0] <= source and sides[1] <= target:
@@ -106,7 +108,25 @@ def _key(term: Typed, join: Join) -> PageKey | None:
     except UnprintableError:
         return None
     origin = join.predicate.origin
-    return PageKey(term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=term.name == "distinct")
+    return PageKey(term, replace(left, origin=origin), replace(right, origin=origin), nulls_meet=nulls_meet)
+
+
+def _equality_of(term: Typed) -> Apply | None:
+    """Return the equality that a part of ON is: ``a = b``, ``a IS NOT DISTINCT FROM b``, ``a = b OR (a IS NULL AND b IS NULL)``."""
+    if not isinstance(term, Apply):
+        return None
+    if term.name == "=" or (term.name == "distinct" and term.detail):
+        return term
+    parts = _disjuncts(term)
+    equality = next((part for part in parts if isinstance(part, Apply) and part.name == "="), None)
+    if equality is None or len(parts) != 2:
+        return None
+    nulls = conjuncts(parts[0] if equality is parts[1] else parts[1])
+    values = [null.arguments[0] for null in nulls if isinstance(null, Apply) and null.name == "is null" and not null.detail]
+    is_both = len(nulls) == len(values) == 2 and any(
+        values == list(pair) for pair in (equality.arguments, equality.arguments[::-1])
+    )
+    return equality if is_both else None
 
 
 def _plain(left: Typed, right: Typed) -> tuple[Typed, Typed]:

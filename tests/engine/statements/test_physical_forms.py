@@ -222,6 +222,7 @@ CONDITIONS = [
     "kt.a = ks.a",
     "kt.n IS NOT DISTINCT FROM ks.n",
     "kt.d IS NOT DISTINCT FROM ks.d",
+    "(kt.n = ks.n OR (kt.n IS NULL AND ks.n IS NULL))",
     "kt.r IS NOT DISTINCT FROM ks.r",
     "kt.a IS NOT DISTINCT FROM ks.a",
     "kt.name IS NOT DISTINCT FROM ks.name AND upper(kt.name) = upper(ks.name)",
