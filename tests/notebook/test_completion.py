@@ -278,7 +278,7 @@ def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
         ("%%merge\nCREATE TABLE t WITH (bucketed_by = ARRAY['a'], bucket_c|) AS SELECT 1 AS a", ["bucket_count"]),
         ("%%merge\nCREATE TABLE lake.main.t (a integer) WITH (pri|", ["primary_key"]),
         ("%%merge\nCREATE TABLE nowhere.main.t (a integer) WITH (|", []),
-        ("%%merge\nCALL |", ["lake", "system"]),
+        ("%%merge\nCALL |", ["lake"]),
         ("%%merge\nCALL lake.|", ["system"]),
         ("%%merge\nCALL lake.system.gr|", ["greet"]),
         ("%%merge\nCALL lake.system.greet(w|", ["who"]),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -16,6 +16,7 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.session import session_rows
+from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
@@ -232,7 +233,9 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
     catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
-        _unknown_catalog(context, catalog, context.statement_span(name.span if name is not None else None))
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(
+            context.statement_span(name.span if name is not None else None)
+        )
     return catalog, schema
 
 
@@ -261,12 +264,6 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
     return catalog, schema
-
-
-def _unknown_catalog(context: Context, catalog: str, span: st.Span) -> NoReturn:
-    context.error(
-        "CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, f"There are: {', '.join(context.tables.catalogs())}."
-    )
 
 
 # -- SHOW -------------------------------------------------------------------------------------------------------------
@@ -301,7 +298,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         parts = [part.value for part in name.parts] if name is not None else []
         catalog = parts[0] if parts else tables.default()[0]
         if catalog not in tables.catalogs():
-            _unknown_catalog(context, catalog, span)
+            raise unknown_catalog(catalog, tables.catalogs()).at(span)
         return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
     if statement.kind == "TABLES":
         catalog, schema = _schema(context, name)
