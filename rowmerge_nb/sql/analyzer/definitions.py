@@ -15,7 +15,6 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
-from rowmerge_nb.sql.analyzer.session import session_rows
 from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.statements import parse_query
@@ -178,13 +177,6 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
-    if statement.role is not None:
-        context.error(
-            "ROLE_NOT_FOUND",
-            f"Role '{statement.role.value}' does not exist",
-            context.statement_span(statement.role.span),
-            "Nobody logs in: leave it out.",
-        )
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -286,8 +278,6 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
-    if statement.kind == "SESSION":
-        return ("Name", "Value", "Default", "Type", "Description"), session_rows(context)
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
             context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
