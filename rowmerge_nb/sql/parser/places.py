@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "MATERIALIZED", "AUTHORIZATION"})
+_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"})
 """Words that the grammar knows so as to refuse them, or what is said with them."""
 _BEGINS_REFUSED: Final = frozenset({"ANALYZE"})
 """Words with which statements begin that are refused once they are understood."""
