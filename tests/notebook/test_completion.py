@@ -130,7 +130,7 @@ def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_on
         ("%%merge\nALTER TABLE accounts ALTER COLUMN id SET D|", ["DATA"]),
         ("%%merge\nCOMMENT ON COL|", ["COLUMN"]),
         ("%%merge\nSHOW STATS F|", ["FOR"]),
-        ("%%merge\nSHOW S|", ["SCHEMAS", "SESSION", "STATS"]),
+        ("%%merge\nSHOW S|", ["SCHEMAS", "STATS"]),
         ("%%merge\nSHOW CREATE |", ["SCHEMA", "TABLE", "VIEW"]),
         ("%%merge\nDESCRIBE I|", ["INPUT"]),
         ("%%merge\nSHOW STATS FOR acc|", ["accounts"]),
