@@ -297,7 +297,7 @@ class DefinitionReader(AccessReader):
                 properties[name.value] = None if value is None else self._property_value(value)
             except ValueError as error:
                 said = f"Invalid value for {kind} property '{name.value}': {error}"
-                code = f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY"
+                code = f"INVALID_{kind.upper()}_PROPERTY"
                 properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
             if not self.accept(","):
                 return properties, spans
