@@ -20,7 +20,6 @@ def _columns(*names: str) -> tuple[ColumnMetadata, ...]:
 
 TABLES: Final[Mapping[str, tuple[ColumnMetadata, ...]]] = MappingProxyType(
     {
-        "applicable_roles": _columns("grantee", "grantee_type", "role_name", "is_grantable"),
         "columns": _columns(
             "table_catalog",
             "table_schema",
@@ -31,27 +30,16 @@ TABLES: Final[Mapping[str, tuple[ColumnMetadata, ...]]] = MappingProxyType(
             "is_nullable",
             "data_type",
         ),
-        "enabled_roles": _columns("role_name"),
-        "roles": _columns("role_name"),
         "schemata": _columns("catalog_name", "schema_name"),
-        "table_privileges": _columns(
-            "grantor",
-            "grantor_type",
-            "grantee",
-            "grantee_type",
-            "table_catalog",
-            "table_schema",
-            "table_name",
-            "privilege_type",
-            "is_grantable",
-            "with_hierarchy",
-        ),
         "tables": _columns("table_catalog", "table_schema", "table_name", "table_type"),
         "views": _columns("table_catalog", "table_schema", "table_name", "view_definition"),
     }
 )
-"""Its tables and their columns, as Trino has them; those about roles and privileges, which no store here has, are empty.
+"""Its tables and their columns, as Trino has them.
 
 >>> [column.name for column in TABLES["schemata"]]
 ['catalog_name', 'schema_name']
 """
+
+TABLES_OF_ROLES: Final = frozenset(["applicable_roles", "enabled_roles", "roles", "table_privileges"])
+"""Trino's tables of that schema which no catalog has here."""

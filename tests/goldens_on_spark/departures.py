@@ -37,25 +37,22 @@ and {others} others.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
-- **Schemas** have no properties. The tables of `information_schema` that tell of roles and privileges are empty; Trino's Iceberg connector refuses to read some of them.
-- **The catalog `system`** has Trino's schemas `jdbc` and `metadata`, and of `runtime` the table `nodes`, with one row. What tells of the queries, tasks and transactions of a cluster is not there, and tables about
-  what no store here has (`column_properties`, `materialized_views` and their like) are empty. Properties of tables are described in this project's words, without types and default values.
-- **Roles, privileges and owners.** Nobody logs in. SHOW ROLES, SHOW GRANTS and their like list nothing; GRANT, REVOKE, DENY, CREATE ROLE, SET ROLE and SET AUTHORIZATION look at what they name, and fail with the codes and at the places that Trino has
-  for stores without access control; AUTHORIZATION of a user in CREATE SCHEMA is read and means nothing. SHOW GRANTS ON SCHEMA looks for a schema, Trino for a table of that name.
-- **Materialized views, ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` and fields of rows in ALTER TABLE are of
+- **Read and refused.** These statements and clauses are NOT_SUPPORTED at their place, after a syntax error in them: GRANT, REVOKE, DENY, CREATE, DROP and SET ROLE, SHOW ROLES, SHOW GRANTS and their like, SET AUTHORIZATION,
+  AUTHORIZATION in CREATE SCHEMA; statements about materialized views; SHOW SESSION, WITH SESSION, and SET and RESET SESSION of other properties than `time_zone_id` and `max_recursion_depth`; TABLESAMPLE. So are the catalog `system`
+  and the tables of `information_schema` about roles and privileges.
+- **Schemas** have no properties.
+- **ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` and fields of rows in ALTER TABLE are of
   [Iceberg](stores.md#procedures-of-tables) alone; what differs there is on that page.
 - **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
-- **`TABLESAMPLE SYSTEM`** takes or leaves each row by itself, as BERNOULLI does; Trino takes or leaves whole splits of a table. What reads the left side of its join (UNNEST of its columns, LATERAL) is not sampled, and uses no `random()`: NOT_SUPPORTED,
-  since Spark has no such join.
+- **What reads the left side of its join** (UNNEST of its columns, LATERAL) uses no `random()`: NOT_SUPPORTED, since Spark has no such join.
 - **`WITH RECURSIVE`** takes ten steps at most, or as many as `SET SESSION max_recursion_depth = 20` says. As on Trino all steps are planned and run whether they have rows or not: 3 s for numbers, 8 s for a join with a small table, on
   two cores with other work beside it. EXPLAIN shows such a query as one node.
 - **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
   statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino. A call is replaced by what it
   computes, up to 1,000 parts: an argument that the function does not need is not computed, and does not fail, as it does in Trino.
-- **`WITH SESSION`** checks its properties as SET SESSION does; `time_zone_id` and `max_recursion_depth`, which mean something here, are NOT_SUPPORTED in it: SET SESSION sets them.
 - **Maps** in PARTITION BY and INTERSECT ALL are told apart as everywhere; Trino ends with an internal error there.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
   or OFFSET, which are refused as on Trino.
@@ -77,8 +74,7 @@ and {others} others.
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
   [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
-- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET SESSION`** knows Trino's
-  properties with their types, but none of catalogs', and `SHOW SESSION` lists them; two have an effect, `max_recursion_depth` and `time_zone_id`: how a statement is run otherwise is said by options. **`SET TIME ZONE`** holds for all clocks that
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET TIME ZONE`** holds for all clocks that
   have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,
   CUBE or GROUPING SETS stands as it was written, and so do calls of JSON functions, `listagg` and LIMIT ALL, which is left out.
 - **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.

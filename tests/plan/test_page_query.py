@@ -55,7 +55,6 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
         ("SELECT array_agg(id ORDER BY v) FROM t", "the aggregate array_agg"),
         ("SELECT stddev(x) FROM t", "the aggregate stddev"),
         ("SELECT random() FROM t", "the function random()"),
-        ("SELECT id FROM t TABLESAMPLE BERNOULLI (50)", "the function random()"),
         ("SELECT INTERVAL '1' DAY FROM t", "a value of type interval day to second"),
     ],
 )

@@ -343,7 +343,7 @@ def _sources(
     if not is_frame(source):
         return {(): source}
     relation = tree.source if isinstance(tree, t.Merge) else None
-    while isinstance(relation, s.Aliased | s.Sampled):
+    while isinstance(relation, s.Aliased):
         relation = relation.relation
     if not isinstance(relation, s.Table):
         raise RowMergeError(

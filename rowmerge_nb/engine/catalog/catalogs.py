@@ -14,14 +14,12 @@ from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
-from rowmerge_nb.engine.catalog.system import SystemConnector
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-from rowmerge_nb.spi.system_tables import SYSTEM
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.session_properties import TIME_ZONE
 from rowmerge_nb.sql.typed.types import parts_of
@@ -61,7 +59,6 @@ class Catalogs:
         self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
         self.views = Views()
         self.connectors: dict[str, Connector] = {"memory": self.memory}
-        self._system = SystemConnector()
         self.settings: Mapping[str, str] = {}
         """The values of session properties that were set, by their names."""
         self._spark = spark
@@ -82,7 +79,7 @@ class Catalogs:
             lambda given: hasattr(given, "begin_transaction") and not isinstance(given, type),
             "a connector, as IcebergConnector('warehouse')",
         )
-        if name.lower() in {*self.connectors, SYSTEM}:
+        if name.lower() in self.connectors:
             raise ConnectorError(
                 f"There is a catalog '{name.lower()}' already",
                 code="ALREADY_EXISTS",
@@ -102,10 +99,6 @@ class Catalogs:
         # What is given may get further names later: it is looked into, and not copied.
         twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
-
-    def _with_system(self) -> Mapping[str, Connector]:
-        """Give all catalogs that statements can name: what users have added, and that which tells of them."""
-        return {**self.connectors, SYSTEM: self._system}
 
     @property
     def time_zone(self) -> str:
@@ -230,7 +223,7 @@ class Catalogs:
             properties["row_change_paradigm"] = options.paradigm.name
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), self.time_zone, properties)
         fault = None if options.fault is None else StatementFault(options.fault, changes)
-        return StatementTransaction(self._with_system(), session, self._spark, fault, explicit)
+        return StatementTransaction(dict(self.connectors), session, self._spark, fault, explicit)
 
     def tables(
         self,
@@ -247,7 +240,7 @@ class Catalogs:
         """
         return StatementTables(
             transaction,
-            self._with_system(),
+            dict(self.connectors),
             self.default,
             namespace,
             self._spark,

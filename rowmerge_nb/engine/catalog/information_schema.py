@@ -30,14 +30,13 @@ def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, sess
         session: the statement's session.
         views: the views of all catalogs.
     """
-    make = _MAKERS.get(table)
-    rows = [] if make is None else list(make(CatalogView(catalog, metadata, session, views)))
+    rows = list(_MAKERS[table](_CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
     arrays = [pa.array([row[place] for row in rows], column.type.arrow) for place, column in enumerate(columns)]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
-class CatalogView:
+class _CatalogView:
     """One catalog, as a transaction sees it.
 
     Args:
@@ -73,16 +72,6 @@ class CatalogView:
         known = self._known(name)
         return () if known is None else known.columns
 
-    def comment(self, name: SchemaTableName, kind: str) -> str | None:
-        """Give the comment on a table or view."""
-        if name.schema == INFORMATION_SCHEMA:
-            return None
-        if kind == "VIEW":
-            view = self._views.get(self.name, self._metadata, self._session, name)
-            return None if view is None else view.comment
-        known = self._known(name)
-        return None if known is None else known.comment
-
     def _known(self, name: SchemaTableName) -> ConnectorTableMetadata | None:
         try:
             handle = self._metadata.get_table_handle(self._session, name)
@@ -113,9 +102,9 @@ class CatalogView:
                 yield self.name, name.schema, name.table, view.original_sql
 
     @classmethod
-    def makers(cls) -> Mapping[str, Callable[[CatalogView], Iterator[Row]]]:
-        """Give what makes the rows of each table; the others have none."""
+    def makers(cls) -> Mapping[str, Callable[[_CatalogView], Iterator[Row]]]:
+        """Give what makes the rows of each table."""
         return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
 
 
-_MAKERS: Final = CatalogView.makers()
+_MAKERS: Final = _CatalogView.makers()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import read_frame, spark_columns
 from rowmerge_nb.engine.catalog.information_schema import information_rows
-from rowmerge_nb.engine.catalog.system import system_table
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
@@ -20,10 +19,10 @@ from rowmerge_nb.engine.spark.types import from_spark_schema
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
+from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
-from rowmerge_nb.spi.system_tables import SYSTEM
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
+from rowmerge_nb.sql.catalogs import unknown_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,9 +104,6 @@ class StatementTables:
         catalog, schema, table = self._copies.get(named, named) if version is None and former is None else named
         if schema == INFORMATION_SCHEMA:
             return self._information(written, named, version) if table in TABLES else None
-        if catalog == SYSTEM:
-            made = system_table(SchemaTableName(schema, table), self._connectors, self._transaction, self._views)
-            return None if made is None else self._told(written, named, made, version)
         told = (
             None
             if "$" not in table
@@ -231,7 +227,7 @@ class StatementTables:
         if len(names) > len(self._default) + 1:
             return True
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
-        if catalog not in self._connectors or catalog == SYSTEM:
+        if catalog not in self._connectors:
             return True
         catalog, schema, table = self._copies.get((catalog, schema, table), (catalog, schema, table))
         metadata, session = self._transaction.metadata(catalog), self._transaction.session
@@ -401,17 +397,19 @@ class StatementTables:
         names = tuple(part.lower() for part in parts)
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
+            raise unknown_catalog(catalog, self._connectors)
+        if schema == INFORMATION_SCHEMA and table in TABLES_OF_ROLES:
             raise AnalysisError(
-                f"Catalog '{catalog}' not found",
-                code="CATALOG_NOT_FOUND",
-                hint=did_you_mean(catalog, self._connectors) or f"There are: {', '.join(sorted(self._connectors))}.",
+                f"The table {INFORMATION_SCHEMA}.{table} is not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint=f"{INFORMATION_SCHEMA} has the tables {', '.join(TABLES)}.",
             )
         return catalog, schema, table
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant: short where the default catalog and schema complete them."""
         found = [name for name, value in self._namespace.items() if is_frame(value)]
-        for catalog in (name for name in self._connectors if name != SYSTEM):
+        for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()
             # Names are for hints only: a catalog that does not answer offers none.
             with suppress(Exception):

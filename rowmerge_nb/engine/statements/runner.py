@@ -49,6 +49,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     SettingAnalysis,
 )
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.tree.statements import (
     AlterTable,
     Call,
@@ -307,11 +308,7 @@ class StatementRunner:
         with _looking("analyze"):
             try:
                 if statement.catalog is not None and catalog not in tables.catalogs():
-                    raise AnalysisError(
-                        f"Catalog '{catalog}' not found",
-                        code="CATALOG_NOT_FOUND",
-                        hint=f"There are: {', '.join(tables.catalogs())}.",
-                    ).at(statement.catalog.span)
+                    raise unknown_catalog(catalog, tables.catalogs()).at(statement.catalog.span)
                 if not tables.has_schema(catalog, schema):
                     raise AnalysisError(
                         f"Schema does not exist: {catalog}.{schema}",

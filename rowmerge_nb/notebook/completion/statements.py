@@ -212,8 +212,6 @@ class _Reader:
 
     def _called(self, relation: s.Relation) -> tuple[str, ...]:
         """Give the name by which a relation's columns are qualified; none for a subquery without an alias."""
-        if isinstance(relation, s.Sampled):
-            relation = relation.relation
         if isinstance(relation, s.Aliased):
             return (relation.alias.text,)
         return tuple(part.text for part in relation.name.parts) if isinstance(relation, s.Table) else ()
@@ -236,7 +234,7 @@ class _Reader:
         match relation:
             case s.Aliased(columns=columns) if columns:
                 return [(column.text, "") for column in columns]
-            case s.Aliased(relation=inner) | s.Sampled(relation=inner):
+            case s.Aliased(relation=inner):
                 return self._columns(inner)
             case s.Table(name=name):
                 return self._named_query(name.parts[0].value) if self._is_named(name.parts) else self._table(name.parts)

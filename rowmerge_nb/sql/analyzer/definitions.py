@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
-from rowmerge_nb.sql.analyzer.session import session_rows
+from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.parser.tokens import RESERVED
@@ -177,13 +177,6 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write IF NOT EXISTS, or choose another name.",
         )
-    if statement.role is not None:
-        context.error(
-            "ROLE_NOT_FOUND",
-            f"Role '{statement.role.value}' does not exist",
-            context.statement_span(statement.role.span),
-            "Nobody logs in: leave it out.",
-        )
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
@@ -232,7 +225,9 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
     catalog, schema = completed_schema(context, name)
     if catalog not in context.tables.catalogs():
-        _unknown_catalog(context, catalog, context.statement_span(name.span if name is not None else None))
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(
+            context.statement_span(name.span if name is not None else None)
+        )
     return catalog, schema
 
 
@@ -263,12 +258,6 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
     return catalog, schema
 
 
-def _unknown_catalog(context: Context, catalog: str, span: st.Span) -> NoReturn:
-    context.error(
-        "CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, f"There are: {', '.join(context.tables.catalogs())}."
-    )
-
-
 # -- SHOW -------------------------------------------------------------------------------------------------------------
 
 
@@ -289,8 +278,6 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
-    if statement.kind == "SESSION":
-        return ("Name", "Value", "Default", "Type", "Description"), session_rows(context)
     if statement.kind == "FUNCTIONS":
         if name is not None and len(name.parts) > 2:
             context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
@@ -301,7 +288,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
         parts = [part.value for part in name.parts] if name is not None else []
         catalog = parts[0] if parts else tables.default()[0]
         if catalog not in tables.catalogs():
-            _unknown_catalog(context, catalog, span)
+            raise unknown_catalog(catalog, tables.catalogs()).at(span)
         return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
     if statement.kind == "TABLES":
         catalog, schema = _schema(context, name)

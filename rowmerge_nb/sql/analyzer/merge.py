@@ -137,8 +137,6 @@ class _MergeAnalyzer:
         )
 
     def _alias(self, node: s.Relation) -> str | None:
-        if isinstance(node, s.Sampled):
-            node = node.relation
         if isinstance(node, s.Aliased):
             return node.alias.text
         return node.name.parts[-1].text if isinstance(node, s.Table) else None

@@ -13,6 +13,7 @@ from rowmerge_nb.sql.analyzer.constancy import refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope
+from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed.types import can_coerce
 
@@ -61,12 +62,7 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
         context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span)
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
     if catalog not in context.tables.catalogs():
-        context.error(
-            "CATALOG_NOT_FOUND",
-            f"Catalog '{catalog}' not found",
-            context.statement_span(statement.name.span),
-            f"There are: {', '.join(context.tables.catalogs())}.",
-        )
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(context.statement_span(statement.name.span))
     return catalog, schema, name
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.relations import QueryResult
-from rowmerge_nb.sql.session_properties import PROPERTIES, RECURSION
+from rowmerge_nb.sql.session_properties import MOST_STEPS, RECURSION
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce, instant
@@ -87,7 +87,7 @@ def recursive_rows(
     check_columns(context, entry, len(anchor.fields))
     kinds = [field.type for field in anchor.fields]
     levels = [anchor]
-    most = int(context.tables.settings().get(RECURSION, PROPERTIES[RECURSION].default))
+    most = int(context.tables.settings().get(RECURSION, MOST_STEPS))
     for _ in range(most + 1):
         before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
         found = analyze(recursion.step, before)

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.names import backquoted
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, Type
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.correlation import is_separable
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, some_of, table_size, unknown
+from rowmerge_nb.sql.analyzer.known_rows import Size, join_size, table_size, unknown
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.samples import sample_ratio
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import kept_columns, sequence_rows, table_arguments
 from rowmerge_nb.sql.analyzer.versions import version_of
-from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
@@ -290,8 +288,6 @@ class RelationAnalyzer:
             return self._table(node)
         if isinstance(node, s.Aliased):
             return self._aliased(node, left)
-        if isinstance(node, s.Sampled):
-            return self._sampled(node, left)
         if isinstance(node, s.SubqueryRelation):
             return self._derived(self.query(node.query))
         if isinstance(node, s.Unnest):
@@ -446,20 +442,6 @@ class RelationAnalyzer:
             columns = tuple(replace(column, text=self.context.canonical(column)) for column in columns)
         return self._renamed(self.relation(node.relation, left), node.alias, columns, node)
 
-    def _sampled(self, node: s.Sampled, left: tuple[ScopeField, ...] | None) -> RelationResult:
-        ratio = sample_ratio(self.context, node)
-        result = self.relation(node.relation, left)
-        if ratio == 1:
-            return result
-        names = ", ".join(backquoted(field.symbol) for field in result.fields)
-        # Plain text for every row: a comparison of SQL's would look for NaN.
-        text = f"(SELECT {names} FROM {result.text} WHERE rand() < {ratio!r}D) AS {self._alias()}"
-        columns = tuple((e.Column(field.type, field.symbol),) * 2 for field in result.fields)
-        chance = e.Apply(DOUBLE, "function", (), overloads("random")[0])
-        condition = e.Apply(BOOLEAN, "<", (chance, e.Constant(DOUBLE, repr(ratio))))
-        tree = None if result.tree is None else q.Selected(result.tree, condition, columns)
-        return replace(result, text=text, outer_text="", binding=None, tree=tree, deterministic=False, size=some_of(result.size))
-
     def _renamed(
         self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
     ) -> RelationResult:
@@ -559,7 +541,7 @@ class RelationAnalyzer:
                 "NOT_SUPPORTED",
                 "What reads the left side of its join cannot depend on chance in this engine",
                 node.right.span,
-                "Let chance come in on the left side, or sample what the join gives: SELECT * FROM (SELECT ...) TABLESAMPLE BERNOULLI (10).",
+                "Compute random() on the left side of the join, or in a query around it.",
             )
         if right.lateral:
             self._check_separable(node, left, right)
@@ -620,7 +602,7 @@ class RelationAnalyzer:
     def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
         """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
         right = node.right
-        while isinstance(right, s.Aliased | s.Sampled):
+        while isinstance(right, s.Aliased):
             right = right.relation
         if not isinstance(right, (s.Unnest, s.Lateral)):
             return
@@ -645,7 +627,7 @@ class RelationAnalyzer:
     def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
         """Refuse a query behind LATERAL that Trino cannot make a join of; the one row of VALUES it puts in place of its columns."""
         written = node.right
-        while isinstance(written, s.Aliased | s.Sampled):
+        while isinstance(written, s.Aliased):
             written = written.relation
         one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
         if not isinstance(written, s.Lateral) or right.tree is None or one_row:

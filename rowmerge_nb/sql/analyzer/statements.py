@@ -11,8 +11,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.absent import analyze_table, materialized_view, rename_schema
-from rowmerge_nb.sql.analyzer.access import privileges, roles, set_authorization
+from rowmerge_nb.sql.analyzer.absent import analyze_table, rename_schema
 from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on
 from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
@@ -31,7 +30,7 @@ from rowmerge_nb.sql.analyzer.prepared import COLUMN_COLUMNS, PARAMETER_COLUMNS,
 from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
-from rowmerge_nb.sql.analyzer.session import check_session, set_session, set_time_zone
+from rowmerge_nb.sql.analyzer.session import set_session, set_time_zone
 from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
@@ -72,7 +71,6 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Query)
-    check_session(context, statement.session)
     result = QueryAnalyzer(context).query(statement.tree)
     fields = tuple(
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
@@ -256,10 +254,6 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Call: call,
     st.Show: show,
     st.ShowStats: show_statistics,
-    st.RoleStatement: roles,
-    st.PrivilegeStatement: privileges,
-    st.SetAuthorization: set_authorization,
-    st.MaterializedView: materialized_view,
     st.AnalyzeTable: analyze_table,
     st.RenameSchema: rename_schema,
     st.Explain: _explain,

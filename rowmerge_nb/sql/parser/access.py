@@ -1,32 +1,58 @@
-"""The grammar of roles, privileges and owners."""
+"""The grammar of roles, privileges and owners: it is read so that syntax errors have their places, and refused."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.tree import statements as st
 
+NO_USERS: Final = "The engine has no users, roles or privileges: leave it out."
 _PRIVILEGES: Final = ("CREATE", "DELETE", "INSERT", "SELECT", "UPDATE")
 
 
 class AccessReader(MergeReader):
-    """Reads GRANT, REVOKE, DENY, what makes and shows roles, and who is to own something."""
+    """Reads and refuses GRANT, REVOKE, DENY, the statements of roles, and SET AUTHORIZATION."""
 
-    def _grant(self) -> st.RoleStatement | st.PrivilegeStatement:
+    def _refuse_later(self, start: int, message: str | None = None, hint: str | None = None) -> None:
+        """Record that the statement is refused after it is read: a syntax error in it comes first.
+
+        Args:
+            start: the token that the error points at.
+            message: the message; by default it names the words that were taken since ``start``.
+            hint: the hint.
+        """
+        words = " ".join(token.word for token in self.tokens[start : self.index])
+        message = message or f"The statement {words} is not supported by this engine"
+        self.refused(ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span))
+
+    def _refuse_read(self) -> NoReturn:
+        """End a statement that is refused."""
+        self.expect_end()
+        self.check()
+        self.fail()
+
+    def _take_refused(self) -> None:
+        """Take the first word of a statement about privileges, and record that the statement is refused."""
         self.take()
+        self._refuse_later(self.index - 1, hint=NO_USERS)
+
+    # -- privileges -----------------------------------------------------------------------------------------------
+
+    def _grant(self) -> NoReturn:
+        self._take_refused()
         names, all_of_them = self._privileges("TO")
         if all_of_them or self.expect("ON", "TO").word == "ON":
-            return self._on_object("GRANT", names, "TO", taken=not all_of_them)
+            self._on_object("TO", taken=not all_of_them, grants=True)
         self._principals()
         if self.accept("WITH"):
             self.expect("ADMIN")
             self.expect("OPTION")
-        return self._of_roles("GRANT", names)
+        self._of_roles(names)
 
-    def _revoke(self) -> st.RoleStatement | st.PrivilegeStatement:
-        self.take()
+    def _revoke(self) -> NoReturn:
+        self._take_refused()
         self.note("'ADMIN'", "'GRANT'")
         option = ""
         if self.token.word in {"ADMIN", "GRANT"}:
@@ -40,38 +66,37 @@ class AccessReader(MergeReader):
                 self.expect("FOR")
         names, all_of_them = self._privileges("FROM", has_all=option != "ADMIN")
         if all_of_them or self.expect(*_ends(option)).word == "ON":
-            return self._on_object("REVOKE", names, "FROM", taken=not all_of_them)
+            self._on_object("FROM", taken=not all_of_them)
         self._principals()
-        return self._of_roles("REVOKE", names)
+        self._of_roles(names)
 
-    def _deny(self) -> st.PrivilegeStatement:
-        self.take()
-        names, all_of_them = self._privileges()
+    def _deny(self) -> NoReturn:
+        self._take_refused()
+        _, all_of_them = self._privileges()
         if not all_of_them:
             self.expect("ON")
-        return self._on_object("DENY", names, "TO", taken=not all_of_them)
+        self._on_object("TO", taken=not all_of_them)
 
-    def _on_object(self, kind: str, names: tuple[st.Identifier, ...], before: str, *, taken: bool) -> st.PrivilegeStatement:
-        """Read what privileges are about, and who has them.
+    def _on_object(self, before: str, *, taken: bool, grants: bool = False) -> NoReturn:
+        """Read the object of privileges, and who has them.
 
         Args:
-            kind: the statement's word.
-            names: the privileges.
             before: the word before who has them.
             taken: ON was taken already.
+            grants: WITH GRANT OPTION may follow.
         """
         if not taken:
             self.expect("ON")
-        about, name = self._object(before)
+        self._object(before)
         self.expect(before)
         self._principal()
-        if kind == "GRANT" and self.accept("WITH"):
+        if grants and self.accept("WITH"):
             self.expect("GRANT")
             self.expect("OPTION")
-        return st.PrivilegeStatement(*self.whole(), kind, names, about, name)
+        self._refuse_read()
 
     def _privileges(self, end: str = "", *, has_all: bool = True) -> tuple[tuple[st.Identifier, ...], bool]:
-        """Read privileges or roles; tell whether ALL PRIVILEGES stands in their place."""
+        """Read privileges or roles; return them, and whether ALL PRIVILEGES is in their place."""
         if has_all and self.accept("ALL"):
             self.note("','", "'ON'", *([f"'{end}'"] if end == "TO" else []))
             self.expect("PRIVILEGES")
@@ -85,16 +110,15 @@ class AccessReader(MergeReader):
         token = self.accept(*_PRIVILEGES)
         return self.identifier() if token is None else st.Identifier(token.text, token.span)
 
-    def _object(self, before: str) -> tuple[str, st.TableName]:
-        """Read what privileges are about, with what kind of thing it is, which may be any word."""
+    def _object(self, before: str) -> None:
+        """Read the object of privileges, with the word for its type, which may be any word."""
         self.note("'SCHEMA'")
-        named = self.ahead().word == before and (not before or self.at_identifier(self.ahead(2)))
-        about = "TABLE"
-        if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not named):
-            about = self.take().word
-        return about, self.table_name()
+        is_name = self.ahead().word == before and (not before or self.at_identifier(self.ahead(2)))
+        if self.at("TABLE") or (self.at_identifier() and self.at_identifier(self.ahead()) and not is_name):
+            self.take()
+        self.table_name()
 
-    def _of_roles(self, kind: str, names: tuple[st.Identifier, ...]) -> st.RoleStatement:
+    def _of_roles(self, names: tuple[st.Identifier, ...]) -> NoReturn:
         """Read the end of a GRANT or REVOKE of roles."""
         if self.accept("GRANTED"):
             self.expect("BY")
@@ -106,16 +130,13 @@ class AccessReader(MergeReader):
                     wrong.span
                 )
             )
-        return st.RoleStatement(*self.whole(), kind, names[0], self._in_catalog())
+        self._in_catalog()
 
-    def _principal(self) -> st.Identifier | None:
-        """Read who owns or may do something; give it if it is a role."""
+    def _principal(self) -> None:
         self.note("'ROLE'", "'USER'")
-        word = ""
         if self.token.word in {"ROLE", "USER"} and self.at_identifier(self.ahead()):
-            word = self.take().word
-        name = self.identifier()
-        return name if word == "ROLE" else None
+            self.take()
+        self.identifier()
 
     def _principals(self) -> None:
         self._principal()
@@ -126,46 +147,55 @@ class AccessReader(MergeReader):
         if not self.accept("CURRENT_ROLE", "CURRENT_USER"):
             self._principal()
 
-    def _in_catalog(self, *words: str) -> st.Identifier | None:
-        """Read ``IN catalog``; of SHOW also ``FROM catalog``."""
-        return self.identifier() if self.accept(*words, "IN") else None
+    def _in_catalog(self, *words: str) -> NoReturn:
+        """Read ``IN catalog``, which SHOW also writes ``FROM catalog``, and end the statement."""
+        if self.accept(*words, "IN"):
+            self.identifier()
+        self._refuse_read()
 
     # -- roles ----------------------------------------------------------------------------------------------------
 
-    def _create_role(self) -> st.RoleStatement:
-        """Read what stands behind CREATE ROLE."""
-        name = self.identifier()
+    def _create_role(self, start: int) -> NoReturn:
+        self.take()
+        self._refuse_later(start, hint=NO_USERS)
+        self.identifier()
         if self.accept("WITH"):
             self.expect("ADMIN")
             self._grantor()
-        return st.RoleStatement(*self.whole(), "CREATE ROLE", name, self._in_catalog())
+        self._in_catalog()
 
-    def _drop_role(self) -> st.RoleStatement:
-        """Read what stands behind DROP ROLE."""
-        if_exists = self._accept_if("EXISTS")
-        name = self.identifier()
-        return st.RoleStatement(*self.whole(), "DROP ROLE", name, self._in_catalog(), if_exists)
+    def _drop_role(self, start: int) -> NoReturn:
+        self.take()
+        self._refuse_later(start, hint=NO_USERS)
+        self._accept_if("EXISTS")
+        self.identifier()
+        self._in_catalog()
 
-    def _set_role(self) -> st.RoleStatement:
-        """Read what stands behind SET ROLE."""
-        role = None if self.accept("ALL", "NONE") else self.identifier()
-        return st.RoleStatement(*self.whole(), "SET ROLE", role, self._in_catalog())
+    def _set_role(self, start: int) -> NoReturn:
+        self._refuse_later(start, hint=NO_USERS)
+        if not self.accept("ALL", "NONE"):
+            self.identifier()
+        self._in_catalog()
 
-    def _show_roles(self) -> st.RoleStatement | st.PrivilegeStatement:
-        """Read what stands behind SHOW, if it is about roles or privileges."""
+    def _show_roles(self, start: int) -> NoReturn:
+        """Read the rest of a SHOW of roles or privileges."""
         word = self.take().word
+        self._refuse_later(start, hint=NO_USERS)
         if word == "GRANTS":
-            about, name = self._object("") if self.accept("ON") else ("TABLE", None)
-            return st.PrivilegeStatement(*self.whole(), "SHOW GRANTS", (), about, name)
+            if self.accept("ON"):
+                self._object("")
+            self._refuse_read()
         if word != "ROLES":
-            word = f"{word} {self.expect('ROLES' if word == 'CURRENT' else 'GRANTS').word}"
-        return st.RoleStatement(*self.whole(), f"SHOW {word}", None, self._in_catalog("FROM"))
+            self.expect("ROLES" if word == "CURRENT" else "GRANTS")
+        self._in_catalog("FROM")
 
     # -- owners ---------------------------------------------------------------------------------------------------
 
-    def _authorization(self, about: str, name: st.TableName) -> st.SetAuthorization:
-        """Read what stands behind SET AUTHORIZATION."""
-        return st.SetAuthorization(*self.whole(), about, name, self._principal())
+    def _authorization(self, start: int) -> NoReturn:
+        """Read the principal of ALTER ... SET AUTHORIZATION, and end the statement."""
+        self._refuse_later(start, "ALTER ... SET AUTHORIZATION is not supported by this engine", NO_USERS)
+        self._principal()
+        self._refuse_read()
 
     def _accept_if(self, *words: str) -> bool:
         """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""
@@ -179,5 +209,5 @@ class AccessReader(MergeReader):
 
 
 def _ends(option: str) -> tuple[str, ...]:
-    """What may follow the names of a REVOKE: an option is that of roles, or of privileges."""
+    """Return the words that may follow the names of a REVOKE: an option is that of roles, or of privileges."""
     return {"ADMIN": ("FROM",), "GRANT": ("ON",)}.get(option, ("FROM", "ON"))

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
-from rowmerge_nb.sql.parser.access import AccessReader
+from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
+from rowmerge_nb.sql.session_properties import SESSION_HINT
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted_type
@@ -24,11 +25,8 @@ _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 _ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 """What SHOW can be about besides what is there: roles and privileges."""
 
-_NOBODY: Final = "Nobody logs in: leave it out."
+_NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
 _INSTEAD: Final[dict[str, str]] = {
-    "SET SESSION AUTHORIZATION": _NOBODY,
-    "SET PATH": "Functions are found by their names alone: leave it out.",
-    "RESET SESSION AUTHORIZATION": _NOBODY,
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
@@ -104,25 +102,6 @@ class DefinitionReader(AccessReader):
             ).at(self.token.span)
         )
 
-    def _refuse_later(self, start: int, said: str | None = None, hint: str | None = None) -> None:
-        """Remember that a statement is refused once it is read, so that what cannot be read is told before.
-
-        Args:
-            start: the token that the error points at.
-            said: what is said; by default that there is no such statement, by the words that were taken since.
-            hint: what to do; by default what stands for these words.
-        """
-        words = " ".join(token.word for token in self.tokens[start : self.index])
-        said = said or f"The statement {words} is not supported by this engine"
-        error = ParseError(said, code="NOT_SUPPORTED", hint=hint or _INSTEAD.get(words))
-        self.refused(error.at(self.tokens[start].span))
-
-    def _refuse_read(self) -> NoReturn:
-        """End a statement that is refused."""
-        self.expect_end()
-        self.check()
-        self.fail()
-
     def _second(self, first: str, *words: str) -> None:
         """Take the second word of a form; where it is another, Trino names the first, with the dot of a name that could go on."""
         if self.token.word not in words:
@@ -137,8 +116,7 @@ class DefinitionReader(AccessReader):
         start = self.index
         self.take()
         if self.token.word == "ROLE":
-            self.take()
-            return self._create_role()
+            self._create_role(start)
         self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         or_replace = self.accept_all("OR", "REPLACE")
         if or_replace:
@@ -146,7 +124,7 @@ class DefinitionReader(AccessReader):
         if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
             self._create_elsewhere(start)
         if self.token.word == "MATERIALIZED":
-            return self._create_materialized(replaces=or_replace)
+            self._create_materialized(start)
         if self.at("VIEW") or (or_replace and not self.at("TABLE")):
             return self._create_view(replace=or_replace)
         if self.accept("SCHEMA"):
@@ -319,7 +297,7 @@ class DefinitionReader(AccessReader):
                 properties[name.value] = None if value is None else self._property_value(value)
             except ValueError as error:
                 said = f"Invalid value for {kind} property '{name.value}': {error}"
-                code = f"INVALID_{kind.upper().replace(' ', '_')}_PROPERTY"
+                code = f"INVALID_{kind.upper()}_PROPERTY"
                 properties[name.value] = AnalysisError(said, code=code, hint="Give a constant.").at(name.span)
             if not self.accept(","):
                 return properties, spans
@@ -343,12 +321,12 @@ class DefinitionReader(AccessReader):
         if self.token.word in {"CATALOG", "FUNCTION"}:
             self._drop_elsewhere(start)
         if self.token.word == "ROLE":
-            self.take()
-            return self._drop_role()
+            self._drop_role(start)
         self.note(*(f"'{word}'" for word in _CREATED))
         materialized = self.token.word == "MATERIALIZED"
         if materialized:
             self.take()
+            self._refuse_materialized(start)
         what = self.expect(*(() if materialized else ("SCHEMA", "TABLE")), "VIEW").word
         if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
         if if_exists:
@@ -360,22 +338,27 @@ class DefinitionReader(AccessReader):
         if what == "TABLE":
             return st.DropTable(*self.whole(), name, if_exists)
         if materialized:
-            return st.MaterializedView(*self.whole(), "DROP", name, if_exists=if_exists)
+            self._refuse_read()
         if what == "VIEW":
             return st.DropView(*self.whole(), name, if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
     def _alter(self) -> st.Statement:
+        start = self.index
         if self.ahead().word in _NOT_ALTERED:
             self.take()
             return {"VIEW": self._alter_view, "SCHEMA": self._alter_schema, "MATERIALIZED": self._alter_materialized}[
                 self.take().word
-            ]()
+            ](start)
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
-            self._alter_owner()
+            self.identifier()
+            self.table_name()
+            self.expect("SET")
+            self.expect("AUTHORIZATION")
+            self._authorization(start)
         table = self.token.span
         self.take()
         if_exists = self._accept_if("EXISTS")
@@ -386,34 +369,24 @@ class DefinitionReader(AccessReader):
         if not if_exists and self.token.word == "SET" and self.ahead().word == "AUTHORIZATION":
             self.take()
             self.take()
-            return self._authorization("TABLE", name)
+            self._authorization(start)
         return st.AlterTable(*self.whole(), name, if_exists, self._alteration(if_exists=if_exists), table)
 
-    def _alter_view(self) -> st.RenameView | st.SetAuthorization:
+    def _alter_view(self, start: int) -> st.RenameView:
         name = self.table_name()
         if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
-            return self._authorization("VIEW", name)
+            self._authorization(start)
         self._second("RENAME", "TO")
         return st.RenameView(*self.whole(), name, self.table_name())
 
-    def _alter_schema(self) -> st.RenameSchema | st.SetAuthorization:
+    def _alter_schema(self, start: int) -> st.RenameSchema:
         name = self.table_name()
         if self.expect("RENAME", "SET").word == "SET":
             self._second("SET", "AUTHORIZATION")
-            return self._authorization("SCHEMA", name)
+            self._authorization(start)
         self._second("RENAME", "TO")
         return st.RenameSchema(*self.whole(), name, self.identifier())
-
-    def _alter_owner(self) -> NoReturn:
-        """Read ``ALTER kind name SET AUTHORIZATION ...``: the kind may be any word."""
-        self.identifier()
-        self.table_name()
-        self.expect("SET")
-        self.expect("AUTHORIZATION")
-        if not self.accept("ROLE", "USER"):
-            self.identifier()
-        self._refuse_statement("ALTER ... SET AUTHORIZATION is not supported by this engine", _NOBODY)
 
     def _alteration(
         self, *, if_exists: bool
@@ -552,9 +525,12 @@ class DefinitionReader(AccessReader):
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self._accept_if("NOT", "EXISTS")
         name = self.table_name()
-        role = self._principal() if self.accept("AUTHORIZATION") else None
+        if self.at("AUTHORIZATION"):
+            self._refuse_later(self.index, "AUTHORIZATION of CREATE SCHEMA is not supported by this engine", NO_USERS)
+            self.take()
+            self._principal()
         _, spans = self._properties("schema")
-        return st.CreateSchema(*self.whole(), name, if_not_exists, role, spans)
+        return st.CreateSchema(*self.whole(), name, if_not_exists, spans)
 
     def _create_elsewhere(self, start: int) -> NoReturn:
         """Read CREATE CATALOG and CREATE FUNCTION, which begin at the token with index ``start`` and are refused; of a function its name alone."""
@@ -595,13 +571,18 @@ class DefinitionReader(AccessReader):
     def _refuse_now(self, start: int, said: str, words: str) -> NoReturn:
         raise ParseError(said, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(self.tokens[start].span)
 
-    # -- materialized views ---------------------------------------------------------------------------------------
+    # -- materialized views, which are refused --------------------------------------------------------------------
 
-    def _create_materialized(self, *, replaces: bool) -> st.MaterializedView:
+    def _refuse_materialized(self, start: int) -> None:
+        """Record that a statement about a materialized view is refused after it is read."""
+        self._refuse_later(start, "Materialized views are not supported by this engine", _NOT_MATERIALIZED)
+
+    def _create_materialized(self, start: int) -> NoReturn:
         self.take()
+        self._refuse_materialized(start)
         self.expect("VIEW")
-        if_not_exists = self._accept_if("NOT", "EXISTS")
-        name = self.table_name()
+        self._accept_if("NOT", "EXISTS")
+        self.table_name()
         self.restart()
         if self.accept("GRACE"):
             self.expect("PERIOD")
@@ -610,25 +591,27 @@ class DefinitionReader(AccessReader):
                 self.fail()
             self.primary()
         self._comment()
-        _, spans = self._properties("materialized view")
+        self._properties()
         self.close("AS")
         self.note("'WITH'")
-        query = st.Query(*self.whole(), self.query())
-        return st.MaterializedView(*self.whole(), "CREATE", name, query, spans, if_not_exists or replaces)
+        self.query()
+        self._refuse_read()
 
-    def _alter_materialized(self) -> st.MaterializedView:
+    def _alter_materialized(self, start: int) -> NoReturn:
+        self._refuse_materialized(start)
         self.note("<identifier>")
         self.expect("VIEW")
         # A kind of thing may be any word, this one among them.
         self.note("'.'", "'SET'")
         if_exists = self._accept_if("EXISTS")
-        name = self.table_name()
+        self.table_name()
         if self.expect("RENAME", *(() if if_exists else ("SET",))).word == "SET":
             self._second("SET", "PROPERTIES")
-            return st.MaterializedView(*self.whole(), "ALTER", name, None, self._assigned_properties("materialized view")[1])
-        self._second("RENAME", "TO")
-        self.table_name()
-        return st.MaterializedView(*self.whole(), "ALTER", name, if_exists=if_exists)
+            self._assigned_properties()
+        else:
+            self._second("RENAME", "TO")
+            self.table_name()
+        self._refuse_read()
 
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
@@ -649,8 +632,10 @@ class DefinitionReader(AccessReader):
         start = self.index
         self.take()
         if self.at(*_ACCESS):
-            return self._show_roles()
+            self._show_roles(start)
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
+        if kind == "SESSION":
+            self._refuse_later(start, hint=SESSION_HINT)
         if kind == "STATS":
             return self._show_stats()
         if kind == "CREATE":
@@ -662,8 +647,10 @@ class DefinitionReader(AccessReader):
                 self._refuse_now(start, said, "SHOW CREATE FUNCTION")
             if self.at("MATERIALIZED"):
                 self.take()
+                self._refuse_materialized(start)
                 self.expect("VIEW")
-                return st.MaterializedView(*self.whole(), "SHOW CREATE", self.table_name())
+                self.table_name()
+                self._refuse_read()
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
             return st.Show(*self.whole(), kind, self.table_name())
         name = None

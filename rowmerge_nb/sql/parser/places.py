@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "MATERIALIZED", "AUTHORIZATION"})
+_REFUSED: Final = frozenset({"JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "MATERIALIZED", "AUTHORIZATION"})
 """Words that the grammar knows so as to refuse them, or what is said with them."""
-_BEGINS_REFUSED: Final = frozenset({"ANALYZE", "DENY", "GRANT", "REFRESH", "REVOKE"})
+_BEGINS_REFUSED: Final = frozenset({"ANALYZE"})
 """Words with which statements begin that are refused once they are understood."""
 _SAYING_WHAT: Final = 3
 """So many words at the beginning of a statement say what kind of statement it is."""

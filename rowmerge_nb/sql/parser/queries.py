@@ -374,19 +374,21 @@ class QueryReader(ExpressionReader):
         return side.word
 
     def _sampled(self) -> s.Relation:
-        start = self.index
         relation = self._aliased()
         if not self._sample_follows():
             self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
             return relation
         if self.token.word == "MATCH_RECOGNIZE":
             self._refuse("MATCH_RECOGNIZE")
-        self.take()
-        kind = self.expect("BERNOULLI", "SYSTEM").word
+        error = ParseError(
+            "TABLESAMPLE is not supported by this engine", code="NOT_SUPPORTED", hint="Choose rows by a condition in WHERE."
+        )
+        self.refused(error.at(self.take().span))
+        self.expect("BERNOULLI", "SYSTEM")
         self.expect("(")
-        percentage = self.expression()
+        self.expression()
         self.expect(")")
-        return s.Sampled(self.span_from(start), relation, kind, percentage)
+        return relation
 
     def _sample_follows(self) -> bool:
         return self.ahead().word in _SAMPLES.get(self.token.word, ())

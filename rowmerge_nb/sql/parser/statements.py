@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.access import NO_USERS
 from rowmerge_nb.sql.parser.definitions import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.session_properties import SESSION_HINT
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import check_tree, room
@@ -168,11 +170,12 @@ class StatementReader(DefinitionReader):
         if self.token.word == "WITH" and self.ahead().word == "SESSION" and self.ahead(2).word not in {"AS", "("}:
             self.take()
             self.take()
-            session = [self._session_property()]
+            self._refuse_later(start, "WITH SESSION is not supported by this engine", SESSION_HINT)
+            self._session_property()
             while self.accept(","):
-                session.append(self._session_property())
+                self._session_property()
             self.note("'WITH'")
-            return st.Query(*self.whole(), self.query_of_statement(), tuple(session))
+            return st.Query(*self.whole(), self.query_of_statement())
         if self.at_functions():
             return st.Query(*self.whole(), self.query_of_statement())
         named, recursive = self.accept_with(is_statement=True)
@@ -185,12 +188,11 @@ class StatementReader(DefinitionReader):
             return self.merge(named)
         return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
 
-    def _session_property(self) -> tuple[st.TableName, s.Expression]:
-        name = self.table_name()
+    def _session_property(self) -> None:
+        self.table_name()
         self.expect("=")
-        value = self.expression()
+        self.expression()
         self.restart()
-        return name, value
 
     # -- the other statements that change rows --------------------------------------------------------------------
 
@@ -284,6 +286,7 @@ class StatementReader(DefinitionReader):
             )
         self.statement()
         self.expect_end()
+        self.check()
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
 
     # -- the session ----------------------------------------------------------------------------------------------
@@ -293,11 +296,13 @@ class StatementReader(DefinitionReader):
         name = self.table_name()
         return st.AnalyzeTable(*self.whole(), name, self._properties("analyze")[1])
 
-    def _refresh(self) -> st.MaterializedView:
+    def _refresh(self) -> NoReturn:
+        self._refuse_materialized(self.index)
         self.take()
         self.expect("MATERIALIZED")
         self.expect("VIEW")
-        return st.MaterializedView(*self.whole(), "REFRESH", self.table_name())
+        self.table_name()
+        self._refuse_read()
 
     def _reset(self) -> st.SetSession:
         start = self.index
@@ -305,7 +310,7 @@ class StatementReader(DefinitionReader):
         self.expect("SESSION")
         if self.at("AUTHORIZATION") and self.ahead().kind is Kind.END:
             self.take()
-            self._refuse_later(start, "RESET SESSION AUTHORIZATION not supported by client")
+            self._refuse_later(start, "RESET SESSION AUTHORIZATION not supported by client", NO_USERS)
             self._refuse_read()
         self.note("'AUTHORIZATION'")
         return st.SetSession(*self.whole(), self.table_name(), None)
@@ -332,11 +337,14 @@ class StatementReader(DefinitionReader):
             self.expect("ZONE")
             return st.SetTimeZone(*self.whole(), None if self.accept("LOCAL") else self.expression())
         if what == "ROLE":
-            return self._set_role()
+            self._set_role(start)
         if what == "SESSION":
             self.take()
-        words = "SET SESSION AUTHORIZATION" if what == "SESSION" else "SET PATH"
-        self._refuse_later(start, f"{words} not supported by client")
+            self._refuse_later(start, "SET SESSION AUTHORIZATION not supported by client", NO_USERS)
+        else:
+            self._refuse_later(
+                start, "SET PATH not supported by client", "Functions are found by their names alone: leave it out."
+            )
         if what == "SESSION" and self.token.kind in STRINGS:
             self.string()
         elif what == "PATH":

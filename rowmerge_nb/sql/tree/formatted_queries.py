@@ -137,8 +137,6 @@ class _Queries(Formatter):
             return self._dotted(node.name.parts)
         if isinstance(node, s.Aliased):
             return f"{self._inner(node.relation, depth)} {self._name(node.alias)}{self._columns(node.columns)}"
-        if isinstance(node, s.Sampled):
-            return f"{self._inner(node.relation, depth)} TABLESAMPLE {node.kind} ({self.write(node.percentage)})"
         if isinstance(node, s.SubqueryRelation):
             return self._subquery(node.query, depth)
         if isinstance(node, s.Lateral):
@@ -152,9 +150,9 @@ class _Queries(Formatter):
         return " ".join(node.span.of(self.text).split())
 
     def _inner(self, node: s.Relation, depth: int) -> str:
-        """Write what an alias or a sample stands behind."""
+        """Write what an alias stands behind."""
         written = self._relation(node, depth)
-        return f"( {written}{_STEP * depth})" if isinstance(node, s.Aliased | s.Sampled) else written
+        return f"( {written}{_STEP * depth})" if isinstance(node, s.Aliased) else written
 
     def _function(self, node: s.TableFunction, depth: int) -> str:
         begin = "\n" + _STEP * (depth + 2)

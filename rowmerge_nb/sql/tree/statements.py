@@ -165,10 +165,9 @@ class Delete(Statement):
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """A query: SELECT, VALUES, TABLE, with or without WITH. ``session`` are the properties of WITH SESSION, which hold for it alone."""
+    """A query: SELECT, VALUES, TABLE, with or without WITH."""
 
     tree: QueryNode
-    session: tuple[tuple[TableName, Expression], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -518,18 +517,16 @@ class RenameView(Statement):
 
 @dataclass(frozen=True)
 class CreateSchema(Statement):
-    """``CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION principal] [WITH (properties)]``.
+    """``CREATE SCHEMA [IF NOT EXISTS] name [WITH (properties)]``.
 
     Args:
         name: the schema.
         if_not_exists: ``IF NOT EXISTS``.
-        role: who is to own it, if that is a role.
         property_spans: where the name of each property stands.
     """
 
     name: TableName
     if_not_exists: bool
-    role: Identifier | None = None
     property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
@@ -540,68 +537,6 @@ class DropSchema(Statement):
     name: TableName
     if_exists: bool
     cascade: bool
-
-
-@dataclass(frozen=True)
-class RoleStatement(Statement):
-    """``CREATE ROLE``, ``DROP ROLE``, ``SET ROLE``, ``GRANT`` and ``REVOKE`` of roles, ``SHOW [CURRENT] ROLES``, ``SHOW ROLE GRANTS``.
-
-    Args:
-        kind: its words.
-        role: the role, or the first of them; None for ALL and NONE, and of SHOW.
-        catalog: the catalog whose roles are meant; None for those of all.
-        if_exists: ``IF EXISTS``.
-    """
-
-    kind: str
-    role: Identifier | None
-    catalog: Identifier | None
-    if_exists: bool = False
-
-
-@dataclass(frozen=True)
-class PrivilegeStatement(Statement):
-    """``GRANT``, ``REVOKE`` and ``DENY`` of privileges, ``SHOW GRANTS``.
-
-    Args:
-        kind: its words.
-        privileges: the privileges; none for ALL PRIVILEGES, and of SHOW.
-        about: ``TABLE`` or ``SCHEMA``, or another word for a kind of thing.
-        name: what they are about; None for everything.
-    """
-
-    kind: str
-    privileges: tuple[Identifier, ...]
-    about: str
-    name: TableName | None
-
-
-@dataclass(frozen=True)
-class SetAuthorization(Statement):
-    """``ALTER TABLE | VIEW | SCHEMA name SET AUTHORIZATION principal``; ``role`` is who is to own it, if that is a role."""
-
-    about: str
-    name: TableName
-    role: Identifier | None
-
-
-@dataclass(frozen=True)
-class MaterializedView(Statement):
-    """``CREATE``, ``DROP``, ``ALTER``, ``REFRESH`` and ``SHOW CREATE MATERIALIZED VIEW``.
-
-    Args:
-        kind: the words before MATERIALIZED.
-        name: the view.
-        query: the query of CREATE.
-        property_spans: where the name of each property stands.
-        if_exists: ``IF EXISTS``.
-    """
-
-    kind: str
-    name: TableName
-    query: Query | None = None
-    property_spans: Mapping[str, Span] = field(default_factory=dict)
-    if_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -639,7 +574,7 @@ class Call(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | SESSION | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
 
     Args:
         kind: the words behind SHOW.

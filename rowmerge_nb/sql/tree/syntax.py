@@ -449,15 +449,6 @@ class Aliased(Relation):
 
 
 @dataclass(frozen=True)
-class Sampled(Relation):
-    """``relation TABLESAMPLE BERNOULLI (percentage)``, or ``SYSTEM``."""
-
-    relation: Relation
-    kind: str
-    percentage: Expression
-
-
-@dataclass(frozen=True)
 class SubqueryRelation(Relation):
     """``(query)`` in FROM."""
 

@@ -125,6 +125,11 @@ NOTHING = "Nothing can be made in schema 'information_schema': the engine makes 
     ("sql", "code", "message"),
     [
         ("SELECT * FROM information_schema.nope", "TABLE_NOT_FOUND", "Table 'memory.information_schema.nope' does not exist"),
+        ("SELECT * FROM information_schema.roles", "NOT_SUPPORTED", "The table information_schema.roles is not supported"),
+        ("SELECT * FROM system.metadata.catalogs", "NOT_SUPPORTED", "The catalog system is not supported by this engine"),
+        ("SHOW SCHEMAS FROM system", "NOT_SUPPORTED", "The catalog system is not supported by this engine"),
+        ("USE system.runtime", "NOT_SUPPORTED", "The catalog system is not supported by this engine"),
+        ("CALL system.runtime.kill_query('x')", "NOT_SUPPORTED", "The catalog system is not supported by this engine"),
         ("SELECT * FROM nowhere.information_schema.tables", "CATALOG_NOT_FOUND", "Catalog 'nowhere' not found"),
         ("SELECT * FROM information_schema.tables FOR VERSION AS OF 1", "NOT_SUPPORTED", "has no versions"),
         ("DELETE FROM information_schema.tables", "NOT_SUPPORTED", "is a table that tells of its catalog; it can be read but not"),

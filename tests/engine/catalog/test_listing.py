@@ -39,7 +39,7 @@ def test_names_and_columns_are_told_without_opening_other_tables_and_without_spa
         engine.register("accounts", pa.table({"id": [1], "Odd name": ["x"]}))
         assert engine.names() == [
             ("accounts", "table"), ("default", "schema"), ("information_schema", "schema"),
-            ("lite", "catalog"), ("memory", "catalog"), ("other", "catalog"), ("system", "catalog"),
+            ("lite", "catalog"), ("memory", "catalog"), ("other", "catalog"),
         ]  # fmt: skip
         assert engine.names("other") == [("default", "schema"), ("information_schema", "schema")]
         assert ("tables", "table") in engine.names("information_schema")

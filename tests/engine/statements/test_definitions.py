@@ -248,7 +248,7 @@ def test_schemas_are_made_filled_and_dropped(engine):
 def test_show_lists_what_there_is(engine):
     engine.run("CREATE SCHEMA my_schema")
     engine.run("CREATE VIEW few AS SELECT * FROM stock WHERE qty < 5")
-    assert listed(engine, "SHOW CATALOGS") == [("memory",), ("system",)]
+    assert listed(engine, "SHOW CATALOGS") == [("memory",)]
     assert listed(engine, "SHOW SCHEMAS") == [("default",), ("information_schema",), ("my_schema",)]
     assert listed(engine, r"SHOW SCHEMAS FROM memory LIKE 'my\_%' ESCAPE '\'") == [("my_schema",)]
     assert listed(engine, "SHOW TABLES") == [("few",), ("stock",)]

@@ -37,13 +37,6 @@ def test_the_columns_of_a_query_have_their_names_and_unique_symbols(sql, names):
     assert len(set(symbols)) == len(symbols)
 
 
-def test_a_percentage_that_is_written_as_a_number_is_known_without_spark():
-    assert "WHERE rand() < 0.125D" in _query("SELECT i FROM numbers TABLESAMPLE BERNOULLI (12.5)").spark
-    with pytest.raises(AttributeError, match="evaluate"):
-        # There is no Spark here.
-        _query("SELECT i FROM numbers TABLESAMPLE BERNOULLI (12 + 1)")
-
-
 def test_null_sorts_last_unless_told_otherwise():
     assert _query("SELECT i FROM numbers ORDER BY i DESC").spark.endswith("ORDER BY `i` DESC NULLS LAST")
     assert _query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST").spark.endswith("ORDER BY `i` ASC NULLS FIRST")

@@ -41,7 +41,7 @@ QUERIES = {
     "select * from (values row(1, 'a'), row(2, 'b')) as t (x, y)": "SELECT *\nFROM\n  (\n VALUES \n     ROW (1, 'a')\n   , ROW (2, 'b')\n)  t (x, y)",
     "select * from t cross join unnest(a) with ordinality as u (n, o), lateral (select 1 z) l": "SELECT *\nFROM\n  (t\nCROSS JOIN UNNEST(a) WITH ORDINALITY u (n, o))\n, LATERAL (   SELECT 1 z\n\n) l",
     "select * from table(sequence(start => 1, stop => 3))": "SELECT *\nFROM\n  TABLE(sequence(\n      start => 1,\n      stop => 3))",
-    "select sum(a) over w from (t tablesample system (10)) x window w as (order by b)": "SELECT sum(a) OVER w\nFROM\n  ( t TABLESAMPLE SYSTEM (10)) x\nWINDOW w AS (ORDER BY b ASC)",
+    "select sum(a) over w from t x window w as (order by b)": "SELECT sum(a) OVER w\nFROM\n  t x\nWINDOW w AS (ORDER BY b ASC)",
     "select count(*) from t group by rollup (a)": "select count(*) from t group by rollup (a)",
 }
 
