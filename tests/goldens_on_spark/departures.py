@@ -75,8 +75,7 @@ and {others} others.
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
-- **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
-  [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
+- **`SHOW STATS`** is NOT_SUPPORTED.
 - **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET SESSION`** knows Trino's
   properties with their types, but none of catalogs', and `SHOW SESSION` lists them; two have an effect, `max_recursion_depth` and `time_zone_id`: how a statement is run otherwise is said by options. **`SET TIME ZONE`** holds for all clocks that
   have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,

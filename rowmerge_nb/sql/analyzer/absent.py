@@ -101,8 +101,7 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
     context.refuse_view(statement.name, "Analyzing views is not supported")
     target = context.target(statement.name, span)
     check_properties(context, "analyze", target.catalog, statement.property_spans)
-    said, hint = "This connector does not support analyze", "SHOW STATS FOR shows what the store keeps by itself."
-    context.error("NOT_SUPPORTED", said, span, hint)
+    context.error("NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement.")
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:

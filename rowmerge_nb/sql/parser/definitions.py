@@ -30,6 +30,7 @@ _INSTEAD: Final[dict[str, str]] = {
     "SET PATH": "Functions are found by their names alone: leave it out.",
     "RESET SESSION AUTHORIZATION": _NOBODY,
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
+    "SHOW STATS": "SELECT count(*), min(x), max(x) FROM t computes such numbers.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
     "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
@@ -652,7 +653,7 @@ class DefinitionReader(AccessReader):
             return self._show_roles()
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES").word
         if kind == "STATS":
-            return self._show_stats()
+            self._refuse_statistics(start)
         if kind == "CREATE":
             if self.accept("FUNCTION"):
                 function = self.table_name()
@@ -680,14 +681,16 @@ class DefinitionReader(AccessReader):
         name = self.identifier()
         return st.TableName((name,), name.span)
 
-    def _show_stats(self) -> st.ShowStats:
+    def _refuse_statistics(self, start: int) -> NoReturn:
+        self._refuse_later(start)
         self.expect("FOR")
-        if not self.accept("("):
-            return st.ShowStats(*self.whole(), self.table_name())
-        self.note("'WITH'")
-        query = self.query()
-        self.close(")")
-        return st.ShowStats(*self.whole(), query=query)
+        if self.accept("("):
+            self.note("'WITH'")
+            self.query()
+            self.close(")")
+        else:
+            self.table_name()
+        self._refuse_read()
 
     def _pattern(self) -> s.Literal:
         span = self.token.span
