@@ -106,8 +106,6 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "date_diff": tuple(f"varchar(x), {kind}, {kind}" for kind in _MOMENTS),
     **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{kind}, varchar(x)" for kind in _STAMPS)),
     **dict.fromkeys(("date_parse", "parse_datetime"), ("varchar(x), varchar(y)",)),
-    "to_char": (f"{_STAMPS[0]}, varchar",),
-    **dict.fromkeys(("to_date", "to_timestamp"), ("varchar, varchar",)),
     **dict.fromkeys(("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"), ("varchar(x)",)),
     "from_unixtime": ("double", "double, bigint, bigint", "double, varchar(x)"),
     "from_unixtime_nanos": ("bigint", "decimal(p,s)"),

@@ -117,8 +117,6 @@ to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAS
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+\\z' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
 width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} ELSE {searched bins} END
-wilson_interval_lower(bigint, bigint, double) -> double | CASE {no interval} ELSE ({middle} + -1 * {2} * {spread}) / {whole} END
-wilson_interval_upper(bigint, bigint, double) -> double | CASE {no interval} ELSE ({middle} + {2} * {spread}) / {whole} END
 bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 cannot be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
 bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
 bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
@@ -139,18 +137,6 @@ bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0}
 """
 
 FRAGMENTS: Final = {
-    "no interval": (
-        "WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
-        "WHEN {0} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:number of successes must not be negative} "
-        "WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:number of trials must be positive} "
-        "WHEN {0} > {1} THEN {fail:INVALID_FUNCTION_ARGUMENT:number of successes must not be larger than number of trials} "
-        "WHEN {2} < 0 OR isnan({2}) THEN {fail:INVALID_FUNCTION_ARGUMENT:z-score must not be negative}"
-    ),
-    "share": "(CAST({0} AS DOUBLE) / nullif({1}, 0))",
-    "trials": "CAST(nullif({1}, 0) AS DOUBLE)",
-    "middle": "{share} + ({2} * {2}) / (2 * {trials})",
-    "spread": "sqrt(({share} * (1 - {share})) / {trials} + ({2} * {2}) / (4 * {trials} * {trials}))",
-    "whole": "(1 + ({2} * {2}) / {trials})",
     "rounded 0 to 1": (
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} "
         "WHEN abs({0} * {factor}) >= 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"

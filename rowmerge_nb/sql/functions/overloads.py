@@ -68,7 +68,7 @@ class Overload:
     @property
     def reflected(self) -> bool:
         """Does Spark call Java for it, and so takes it for one that gives another value each time?"""
-        return "java_method(" in self.spark or "reflect(" in self.spark
+        return "reflect(" in self.spark
 
     @property
     def opaque(self) -> bool:
