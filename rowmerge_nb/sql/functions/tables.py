@@ -1,6 +1,6 @@
 """All tables of functions together, by subject: nothing but data.
 
-A row reads ``name(argument types) -> result type | Spark SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
+A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ FRAGMENTS: Final = {
     for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
     for name, part in module.FRAGMENTS.items()
 }
-"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
+"""Parts that templates of Spark SQL share; ``{name}`` in a template stands for them."""
+DUCKDB_FRAGMENTS: Final = {
+    name: part for module in (math, strings, datetime, arrays) for name, part in module.DUCKDB_FRAGMENTS.items()
+}
+"""Parts that templates of DuckDB SQL share."""
 
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **datetime.SIGNATURES,
