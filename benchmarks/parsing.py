@@ -16,7 +16,7 @@ from rowmerge_nb.sql.analyzer.statements import analyze
 from rowmerge_nb.sql.parser.statements import parse, split_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
@@ -101,10 +101,6 @@ class Tables:
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         """Give the table with more columns."""
         return replace(table, columns=(*table.columns, *columns))
-
-    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, Any]]:
-        """Give the number of rows."""
-        return table.row_count, {}
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """There is no list of tables."""

@@ -108,28 +108,6 @@ class TableStatistics:
 
 
 @dataclass(frozen=True)
-class ColumnStatistics:
-    """What a store keeps of a column, for SHOW STATS; None for what it does not. Nothing is decided by it.
-
-    Args:
-        nulls_fraction: which part of the rows have NULL in it, from 0 to 1.
-        distinct_values_count: about how many different values it has.
-        data_size: about how many bytes its values take, of texts and bytes alone.
-        low_value: no value is smaller, NaN aside; a number, ``date`` or ``datetime``.
-        high_value: no value is greater, NaN aside.
-
-    >>> ColumnStatistics(nulls_fraction=0.5).low_value is None
-    True
-    """
-
-    nulls_fraction: float | None = None
-    distinct_values_count: float | None = None
-    data_size: float | None = None
-    low_value: Any = None
-    high_value: Any = None
-
-
-@dataclass(frozen=True)
 class ConnectorViewDefinition:
     """A view: a query under a name, analyzed anew by every statement that reads it.
 
@@ -310,12 +288,6 @@ class ConnectorMetadata(ABC):
         Nothing by default. A bound lets the engine execute a small statement in one task.
         """
         return TableStatistics()
-
-    def get_column_statistics(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> Mapping[str, ColumnStatistics]:
-        """Give what the store keeps of columns, by their names; in Trino a part of the table's statistics. Nothing by default."""
-        return {}
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default.

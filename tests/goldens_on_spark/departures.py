@@ -37,7 +37,7 @@ and {others} others.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
-- **Read and refused.** These statements and clauses are NOT_SUPPORTED at their place, after a syntax error in them: GRANT, REVOKE, DENY, CREATE, DROP and SET ROLE, SHOW ROLES, SHOW GRANTS and their like, SET AUTHORIZATION,
+- **Read and refused.** These statements and clauses are NOT_SUPPORTED at their place, after a syntax error in them: GRANT, REVOKE, DENY, CREATE, DROP and SET ROLE, SHOW ROLES, SHOW GRANTS and their like, SHOW STATS, SET AUTHORIZATION,
   AUTHORIZATION in CREATE SCHEMA; statements about materialized views; SHOW SESSION, WITH SESSION, and SET and RESET SESSION of other properties than `time_zone_id` and `max_recursion_depth`; TABLESAMPLE. So are the catalog `system`
   and the tables of `information_schema` about roles and privileges.
 - **Schemas** have no properties.
@@ -72,8 +72,6 @@ and {others} others.
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
-- **`SHOW STATS`** gives what the store keeps (Trino's Hive connector: what the metastore keeps), and of queries what Trino's rules make of that; queries of which they would need more, such as joins and groups, are
-  [NOT_SUPPORTED](stores.md#show-stats-and-information_schema).
 - **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET TIME ZONE`** holds for all clocks that
   have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,
   CUBE or GROUPING SETS stands as it was written, and so do calls of JSON functions, `listagg` and LIMIT ALL, which is left out.

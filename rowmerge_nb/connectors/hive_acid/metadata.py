@@ -27,7 +27,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTa
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.placing import place
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
-from rowmerge_nb.connectors.hive_acid.statistics import column_statistics, most_rows
+from rowmerge_nb.connectors.hive_acid.statistics import most_rows
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
@@ -37,7 +37,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, TableStatistics
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -147,12 +147,6 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
         """Give the number of rows in the files, deleted ones among them."""
         return TableStatistics(most_rows(hive_table(table_handle)))
-
-    def get_column_statistics(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> Mapping[str, ColumnStatistics]:
-        """Give what the tails of the files tell; nothing of a table whose files hold deleted rows."""
-        return column_statistics(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""

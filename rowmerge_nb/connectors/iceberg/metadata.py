@@ -34,7 +34,6 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
-from rowmerge_nb.connectors.iceberg.statistics import column_statistics
 from rowmerge_nb.connectors.iceberg.table_procedures import (
     check_partitions,
     check_retention,
@@ -51,7 +50,6 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import (
     ColumnMetadata,
-    ColumnStatistics,
     ConnectorMetadata,
     ConnectorTableMetadata,
     SystemTable,
@@ -336,15 +334,6 @@ class IcebergMetadata(ConnectorMetadata):
         """Give the number of rows in the data files, deleted ones among them."""
         handle = iceberg_table(table_handle)
         return TableStatistics(rows_of(self._transaction.loaded(handle).table, handle.snapshot)[0])
-
-    def get_column_statistics(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> Mapping[str, ColumnStatistics]:
-        """Give what the manifests tell, deleted rows included."""
-        handle = iceberg_table(table_handle)
-        table = self._transaction.loaded(handle).table
-        files = [entry.data_file for entry in content_of(table, handle.snapshot).data]
-        return column_statistics(files, handle.fields, table.schema())
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""

@@ -30,7 +30,7 @@ from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
-from rowmerge_nb.spi.metadata import ColumnMetadata, ColumnStatistics, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
@@ -90,10 +90,6 @@ class JdbcTransaction(ABC):
     @abstractmethod
     def row_count(self, handle: JdbcTableHandle) -> int | None:
         """Count a table's rows; None where that would take long."""
-
-    def column_statistics(self, handle: JdbcTableHandle) -> Mapping[str, ColumnStatistics]:
-        """Give what the database keeps of columns, by their names; nothing by default."""
-        return {}
 
     @abstractmethod
     def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
@@ -265,12 +261,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Count a table's rows; None where that would take long."""
         return self._transaction.row_count(table_handle_of(table_handle))
-
-    def get_column_statistics(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> Mapping[str, ColumnStatistics]:
-        """Give what the database has counted of its own accord."""
-        return self._transaction.column_statistics(table_handle_of(table_handle))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table."""

@@ -23,7 +23,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -123,16 +123,6 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
-
-    def get_column_statistics(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> Mapping[str, ColumnStatistics]:
-        """Give the part of NULLs, which Arrow counts."""
-        handle = table_handle_of(table_handle)
-        rows = self._transaction.pinned[handle.name, handle.version]
-        if not rows.num_rows:
-            return {}
-        return {name: ColumnStatistics(rows.column(name).null_count / rows.num_rows) for name in rows.column_names}
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table, visible with the commit."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
-    from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorMetadata
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -346,13 +346,6 @@ class StatementTables:
         found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
         names = {column.name.lower() for column in table.columns}
         return tuple(column for column in found if column.name not in names)
-
-    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
-        """Give what is known of a table without reading it."""
-        if table.handle is None:
-            return table.row_count, {}
-        metadata, session = self._transaction.metadata(table.catalog), self._transaction.session
-        return table.estimated_rows, metadata.get_column_statistics(session, table.handle)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""

@@ -69,11 +69,11 @@ _NOT_IN_SPARK: Final = {
         "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
     ),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
-        "What gives another value each time, as random(), or is computed in Java, as normal_cdf, cannot stand here: Spark allows it in SELECT and WHERE",
+        "What gives another value each time, as random(), or is computed in Java, as normalize, cannot stand here: Spark allows it in SELECT and WHERE",
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": (
-        "What gives another value each time, as random(), or is computed in Java, as normal_cdf, cannot be aggregated here: Spark allows it in SELECT and WHERE",
+        "What gives another value each time, as random(), or is computed in Java, as normalize, cannot be aggregated here: Spark allows it in SELECT and WHERE",
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE": (

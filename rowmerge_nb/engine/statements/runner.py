@@ -65,7 +65,6 @@ from rowmerge_nb.sql.tree.statements import (
     Query,
     Rollback,
     Show,
-    ShowStats,
     Span,
     StartTransaction,
     Statement,
@@ -108,7 +107,7 @@ _OF_THE_ENGINE: Final = (*_CONTROLS, Prepare, Deallocate, Use)
 """What changes the engine and no table."""
 
 
-_LOOKING: Final = (Query, Show, ShowStats)
+_LOOKING: Final = (Query, Show)
 """What is mostly answered without Spark, which is started only if it is needed."""
 
 

@@ -33,8 +33,7 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
             place,
             "Leave it out.",
         )
-    said, hint = "This connector does not support analyze", "SHOW STATS FOR shows what the store keeps by itself."
-    context.error("NOT_SUPPORTED", said, span, hint)
+    context.error("NOT_SUPPORTED", "This connector does not support analyze", span, "Omit the statement.")
 
 
 def rename_schema(context: Context, statement: st.Statement) -> NoReturn:

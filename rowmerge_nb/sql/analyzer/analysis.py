@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
-    from rowmerge_nb.spi.metadata import ColumnStatistics, ConnectorTableMetadata, ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
@@ -211,9 +211,6 @@ class Tables(Protocol):
 
     def stores_defaults(self, catalog: str) -> bool:
         """Tell whether columns of a catalog's tables keep default values."""
-
-    def statistics(self, table: TableBinding) -> tuple[int | None, Mapping[str, ColumnStatistics]]:
-        """Give what is known of a table without reading it: about how many rows it has, and what is kept of columns, by their names."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.moment_zones import ZONE_MAKERS, written, zone_argument
-from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens, teradata_tokens
+from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
 from rowmerge_nb.sql.typed.zones import session_zone
@@ -170,16 +170,6 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, kind: Type) -> M
     return make
 
 
-def _to_char(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 2 or values[0].type.base not in {"date", *_MOMENTS} or not is_text(values[1].type):
-        return None
-    if any(map(e.is_null, values)):
-        return e.Constant(VARCHAR, None)
-    kind = Type(_WITH_ZONE, values[0].type.parameters or (3,))
-    value = values[0] if values[0].type.base == _WITH_ZONE else analyzer.coerce(values[0], kind)
-    return written(VARCHAR, "to_char", value, key=_tokens(analyzer, teradata_tokens, values[1], node))
-
-
 # -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
 
 
@@ -247,10 +237,10 @@ _CLOCK_FUNCTIONS: Final = (
 
 _NULLS: Final[dict[str, tuple[Type, ...]]] = {
     **dict.fromkeys(("date_format", "format_datetime", "with_timezone"), (_MILLISECONDS, VARCHAR)),
-    **dict.fromkeys(("date_parse", "parse_datetime", "to_date", "to_timestamp"), (VARCHAR, VARCHAR)),
+    **dict.fromkeys(("date_parse", "parse_datetime"), (VARCHAR, VARCHAR)),
     **dict.fromkeys(("from_iso8601_timestamp", "from_iso8601_date", "date_trunc", "date_diff"), (VARCHAR,)),
     **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (Type(_WITH_ZONE, (3,)),)),
-    **dict.fromkeys(("at_timezone", "to_char"), (Type(_WITH_ZONE, (3,)), VARCHAR)),
+    "at_timezone": (Type(_WITH_ZONE, (3,)), VARCHAR),
     "date_add": (VARCHAR, BIGINT),
 }
 """What NULL alone is taken for, place by place."""
@@ -265,9 +255,6 @@ _MAKERS: Final[dict[str, Maker]] = {
     "format_datetime": _format(joda_tokens, "format_datetime"),
     "date_parse": _parse(mysql_tokens, "date_parse", _MILLISECONDS),
     "parse_datetime": _parse(joda_tokens, "parse_datetime", _ZONED_MILLISECONDS),
-    "to_char": _to_char,
-    "to_date": _parse(teradata_tokens, "to_date", DATE),
-    "to_timestamp": _parse(teradata_tokens, "to_timestamp", _MILLISECONDS),
     "from_iso8601_timestamp": _iso_timestamp,
     "from_iso8601_date": _iso_date,
     "to_iso8601": _to_iso8601,

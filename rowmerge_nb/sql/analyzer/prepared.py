@@ -46,7 +46,7 @@ _LONGER: Final = {
 }
 """Types whose values have eight bytes up to a precision, and how many beyond it."""
 
-_UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE", "SHOW STATS")
+_UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE")
 """Trino makes queries of what it shows, and all but these with other names for the columns that they read."""
 
 

@@ -352,8 +352,7 @@ class RelationAnalyzer:
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
         columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.readable, strict=True))
-        name_shown, tables = binding.shown(binding.qualified), self.context.tables
-        tree = q.Scanned(name_shown, columns, lambda: binding.estimated_rows, lambda: tables.statistics(binding))
+        tree = q.Scanned(binding.shown(binding.qualified), columns, lambda: binding.estimated_rows)
         return RelationResult(
             fields,
             text,

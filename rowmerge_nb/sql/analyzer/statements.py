@@ -31,7 +31,6 @@ from rowmerge_nb.sql.analyzer.procedures import call
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import inserted_returning
 from rowmerge_nb.sql.analyzer.session import set_session, set_time_zone
-from rowmerge_nb.sql.analyzer.statistics import show_statistics
 from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
 from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
 from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
@@ -115,7 +114,7 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
-_WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.CreateTable, st.Explain, st.Show, st.ShowStats)
+_WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.CreateTable, st.Explain, st.Show)
 """Statements whose answer may have columns."""
 
 
@@ -253,7 +252,6 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.CommentOn: comment_on,
     st.Call: call,
     st.Show: show,
-    st.ShowStats: show_statistics,
     st.AnalyzeTable: analyze_table,
     st.RenameSchema: rename_schema,
     st.Explain: _explain,

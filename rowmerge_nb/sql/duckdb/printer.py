@@ -19,7 +19,6 @@ from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
 from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
 from rowmerge_nb.sql.duckdb.patterns import pattern_text
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
-from rowmerge_nb.sql.functions.duckdb import COMPARED_ELEMENTS, CONSTANT_ARGUMENTS, FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.sql.functions.overloads import Overload
     from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
@@ -49,6 +49,8 @@ _COMPARED: Final = frozenset(
     }
 )
 """Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
+_CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
+"""The argument that must be a constant and not empty, for the template to have Trino's meaning."""
 _LONGEST: Final = 4_000_000
 _MOST_STEPS: Final = 250
 """DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
@@ -388,12 +390,12 @@ class _Printer:
         return f"({' || '.join(texts)})"
 
     def function(self, node: e.Apply) -> str:
-        if str(node.detail) in PATTERN_FUNCTIONS:
-            return once(lambda text: pattern_text(node, text), self.text(node.arguments[0]))
-        template = FUNCTIONS.get(str(node.detail))
-        if template is None:
+        template = node.detail.duckdb
+        if not template:
             raise UnprintableError(_described(node))
-        index = CONSTANT_ARGUMENTS.get(str(node.detail))
+        if template == "{pattern}":
+            return once(lambda text: pattern_text(node, text), self.text(node.arguments[0]))
+        index = _CONSTANT_ARGUMENTS.get(str(node.detail))
         if index is not None:
             needed = node.arguments[index]
             if not isinstance(needed, e.Constant) or not needed.value:
@@ -401,7 +403,7 @@ class _Printer:
         for argument in node.arguments:
             if not isinstance(argument, e.Function):
                 duckdb_type(argument.type)
-        if str(node.detail) in COMPARED_ELEMENTS:
+        if _compares_elements(node.detail):
             _check_compared(node.arguments[0].type.parameters[0], node.detail.name, floats=False)
 
         def fill(*texts: str) -> str:
@@ -483,8 +485,16 @@ def _fails(node: e.Apply) -> bool:
     if node.name == "cast":
         return node.detail != "try" and not is_total(node.arguments[0].type, node.type)
     if node.name == "function":
-        return "{fail" in FUNCTIONS.get(str(node.detail), "")
+        return "{fail" in node.detail.duckdb
     return node.name in {"written", "like", "subscript"} and (node.name != "like" or len(node.arguments) > 2)
+
+
+def _compares_elements(function: Overload) -> bool:
+    """Return whether a function compares elements of an array, or keys of a map.
+
+    DuckDB compares values of some types in another way than Trino.
+    """
+    return function.constraints.endswith((":comparable", ":orderable")) or str(function) == "element_at(map(K,V), K) K, V"
 
 
 def _check_compared(kind: Type, what: str, *, floats: bool = True) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type, failure
-from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS
+from rowmerge_nb.sql.typed.characters import OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.types import precision_of
 from rowmerge_nb.sql.typed.zones import DISTANCE, names_of_zones
 

@@ -7,40 +7,40 @@ from typing import Final
 from rowmerge_nb.sql.functions.hashes import MURMUR3, XXHASH64
 
 ROWS: Final = r"""
-length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT)
+length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT) | CAST(octet_length({0}) AS BIGINT)
 substr(varbinary, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) THEN IF({0} IS NULL, NULL, X'') ELSE substring({0}, {int:1}) END
 substr(varbinary, bigint, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, X'') ELSE substring({0}, {int:1}, {int:2}) END
 lpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE lpad({0}, {padded to}, {2}) END
 rpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE rpad({0}, {padded to}, {2}) END
 reverse(varbinary) -> varbinary | unhex(array_join(reverse(regexp_extract_all(hex({0}), '..', 0)), ''))
-to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8')
-to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8')
+to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8') | encode({0})
+to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8') | encode({0})
 from_utf8(varbinary) -> varchar | IF(is_valid_utf8(CAST({0} AS STRING)), CAST({0} AS STRING), {mended})
 from_utf8(varbinary, varchar(x)) -> varchar | CASE WHEN char_length({1}) > 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Replacement character string must empty or a single character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended 1} END
 from_utf8(varbinary, bigint) -> varchar | CASE WHEN {1} > 1114111 OR {1} BETWEEN 55296 AND 57343 OR ({1} < 0 AND NOT is_valid_utf8(CAST({0} AS STRING))) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid replacement character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN CAST({0} AS STRING) ELSE {mended by number} END
-to_hex(varbinary) -> varchar | hex({0})
+to_hex(varbinary) -> varchar | hex({0}) | hex({0})
 from_hex(varchar(x)) -> varbinary | CASE WHEN octet_length({0}) % 2 = 1 THEN {fail odd} WHEN {0} RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex({0}) END
 from_hex(varbinary) -> varbinary | CASE WHEN octet_length(CAST({0} AS STRING)) % 2 = 1 THEN {fail odd} WHEN CAST({0} AS STRING) RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex(CAST({0} AS STRING)) END
-to_base64(varbinary) -> varchar | {in base 64}
+to_base64(varbinary) -> varchar | {in base 64} | to_base64({0})
 from_base64(varchar(x)) -> varbinary | IF({0} RLIKE {base64}, unbase64({0}), IF({0} IS NULL, NULL, {fail base64}))
 from_base64(varbinary) -> varbinary | IF(CAST({0} AS STRING) RLIKE {base64}, unbase64(CAST({0} AS STRING)), IF({0} IS NULL, NULL, {fail bytes in base64}))
 to_base32(varbinary) -> varchar | array_join(transform(regexp_extract_all(hex({0}), '.{1,10}', 0), h -> rpad(translate(left(lpad(conv(rpad(h, 10, '0'), 16, 32), 8, '0'), CAST(ceil(char_length(h) * 0.8BD) AS INT)), {digits 32}, {letters 32}), 8, '=')), '')
 from_base32(varchar(x)) -> varbinary | {from base 32}
 from_base32(varbinary) -> varbinary | {bytes from base 32}
-to_base64url(varbinary) -> varchar | translate({in base 64}, '+/', '-_')
+to_base64url(varbinary) -> varchar | translate({in base 64}, '+/', '-_') | translate(to_base64({0}), '+/', '-_')
 from_base64url(varchar(x)) -> varbinary | IF({0} NOT RLIKE '[+/]' AND translate({0}, '-_', '+/') RLIKE {base64}, unbase64(translate({0}, '-_', '+/')), IF({0} IS NULL, NULL, {fail base64url}))
 from_base64url(varbinary) -> varbinary | IF(CAST({0} AS STRING) NOT RLIKE '[+/]' AND translate(CAST({0} AS STRING), '-_', '+/') RLIKE {base64}, unbase64(translate(CAST({0} AS STRING), '-_', '+/')), IF({0} IS NULL, NULL, {fail bytes in base64url}))
 to_big_endian_32(integer) -> varbinary | unhex(right(lpad(hex({0}), 16, '0'), 8))
 from_big_endian_32(varbinary) -> integer | IF(octet_length({0}) <> 4, {fail length 4}, CAST(IF(hex({0}) >= '8', CAST(conv(hex({0}), 16, 10) AS BIGINT) - 4294967296, CAST(conv(hex({0}), 16, 10) AS BIGINT)) AS INT))
 to_big_endian_64(bigint) -> varbinary | unhex(lpad(hex({0}), 16, '0'))
 from_big_endian_64(varbinary) -> bigint | IF(octet_length({0}) <> 8, {fail length 8}, CAST(conv(hex({0}), 16, -10) AS BIGINT))
-to_ieee754_32(real) -> varbinary | unhex(right(lpad(hex({bits 32} | {sign bit of 32}), 16, '0'), 8))
+to_ieee754_32(real) -> varbinary | unhex(right(lpad(hex({signed bits of 32}), 16, '0'), 8))
 from_ieee754_32(varbinary) -> real | IF(octet_length({0}) <> 4, {fail:INVALID_FUNCTION_ARGUMENT:Input floating-point value must be exactly 4 bytes long}, CAST({float of bits 32} AS FLOAT))
-to_ieee754_64(double) -> varbinary | unhex(lpad(hex({bits 64} | {sign bit}), 16, '0'))
+to_ieee754_64(double) -> varbinary | unhex(lpad(hex({signed bits}), 16, '0'))
 from_ieee754_64(varbinary) -> double | IF(octet_length({0}) <> 8, {fail:INVALID_FUNCTION_ARGUMENT:Input floating-point value must be exactly 8 bytes long}, {float of bits 64})
-md5(varbinary) -> varbinary | unhex(md5({0}))
-sha1(varbinary) -> varbinary | unhex(sha1({0}))
-sha256(varbinary) -> varbinary | unhex(sha2({0}, 256))
+md5(varbinary) -> varbinary | unhex(md5({0})) | unhex(md5({0}))
+sha1(varbinary) -> varbinary | unhex(sha1({0})) | unhex(sha1({0}))
+sha256(varbinary) -> varbinary | unhex(sha2({0}, 256)) | unhex(sha256({0}))
 sha512(varbinary) -> varbinary | unhex(sha2({0}, 512))
 hmac_md5(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
 hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:GENERIC_INTERNAL_ERROR:Empty key}, unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
@@ -164,6 +164,8 @@ def _as_long(bits: int) -> str:
 
 
 FRAGMENTS: Final = {
+    "signed bits": "{bits 64} | {sign bit}",
+    "signed bits of 32": "{bits 32} | {sign bit of 32}",
     "xxhash64": XXHASH64,
     "murmur3": MURMUR3,
     "bits 32": _bits_of(8, 23),

@@ -1,4 +1,4 @@
-"""Patterns of dates: MySQL's (``%Y``), Joda's (``yyyy``) and Teradata's (``hh24``), read into tokens.
+"""Patterns of dates: MySQL's (``%Y``) and Joda's (``yyyy``), read into tokens.
 
 Nothing of a pattern is handed to Spark as it stands: its letters mean other things there, and its parser takes other texts.
 """
@@ -118,16 +118,6 @@ _JODA: Final = {
     "S": "fraction",
 }
 _NOTHING: Final = "Both printing and parsing not supported"
-_TERADATA: Final = {
-    "yyyy": _MYSQL["Y"],
-    "yy": _MYSQL["y"],
-    "mm": _MYSQL["m"],
-    "dd": _MYSQL["d"],
-    "hh24": _MYSQL["H"],
-    "hh": (Token("hour of halfday", 2),),
-    "mi": _MYSQL["i"],
-    "ss": _MYSQL["s"],
-}
 _YEARS: Final = frozenset({"year", "week year", "century"})
 _MOST: Final = {"day of week": 1, "day of year": 3}
 
@@ -152,25 +142,6 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     if pattern == ISO_DATE:
         # Years of more digits are read with it.
         tokens[0] = Token("year", 4, most=9)
-    return tuple(tokens)
-
-
-def teradata_tokens(pattern: str) -> tuple[Token, ...]:
-    """Read a pattern of TO_CHAR, TO_DATE and TO_TIMESTAMP.
-
-    Raises:
-        PatternError: something in it that is neither a field nor one of the signs between fields.
-
-    >>> [token.field for token in teradata_tokens("yyyy/mm hh24")]
-    ['year', 'literal', 'month', 'literal', 'hour']
-    """
-    tokens: list[Token] = []
-    for match in re.finditer(rf"({'|'.join(_TERADATA)})|([-/,.;: \t\r\n])|(.)", pattern, re.DOTALL):
-        if match[3]:
-            raise PatternError(f"Failed to tokenize string [{match[3]}] at offset [{match.start()}]")
-        tokens += _TERADATA[match[1]] if match[1] else (Token("literal", text=match[2]),)
-    if not tokens:
-        raise PatternError(_NOTHING)
     return tuple(tokens)
 
 

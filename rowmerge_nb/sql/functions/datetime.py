@@ -12,40 +12,40 @@ ROWS: Final = r"""
 current_timezone() -> varchar | 'UTC'
 current_groups() -> array(varchar) | CAST(array() AS ARRAY<STRING>)
 ~version() -> varchar | '476'
-year(date) -> bigint | CAST(year({0}) AS BIGINT)
-year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT)
-quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT)
-quarter(timestamp(6)) -> bigint | CAST(quarter({0}) AS BIGINT)
-month(date) -> bigint | CAST(month({0}) AS BIGINT)
-month(timestamp(6)) -> bigint | CAST(month({0}) AS BIGINT)
-week(date) -> bigint | CAST(weekofyear({0}) AS BIGINT)
-week(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT)
-week_of_year(date) -> bigint | CAST(weekofyear({0}) AS BIGINT)
-week_of_year(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT)
-year_of_week(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
-year_of_week(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
-yow(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
-yow(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
-day(date) -> bigint | CAST(day({0}) AS BIGINT)
-day(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT)
-day_of_month(date) -> bigint | CAST(day({0}) AS BIGINT)
-day_of_month(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT)
-day_of_week(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
-day_of_week(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
-dow(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
-dow(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
-day_of_year(date) -> bigint | CAST(dayofyear({0}) AS BIGINT)
-day_of_year(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT)
-doy(date) -> bigint | CAST(dayofyear({0}) AS BIGINT)
-doy(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT)
-hour(timestamp(6)) -> bigint | CAST(hour({0}) AS BIGINT)
-hour(time(6)) -> bigint | CAST(hour({0}) AS BIGINT)
-minute(timestamp(6)) -> bigint | CAST(minute({0}) AS BIGINT)
-minute(time(6)) -> bigint | CAST(minute({0}) AS BIGINT)
-second(timestamp(6)) -> bigint | CAST(second({0}) AS BIGINT)
-second(time(6)) -> bigint | CAST(second({0}) AS BIGINT)
-millisecond(timestamp(6)) -> bigint | pmod(unix_millis(CAST({0} AS TIMESTAMP)), 1000L)
-millisecond(time(6)) -> bigint | (time_to_micros({0}) div 1000 % 1000L)
+year(date) -> bigint | CAST(year({0}) AS BIGINT) | CAST(year({0}) AS BIGINT)
+year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT) | CAST(year({0}) AS BIGINT)
+quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT) | CAST(quarter({0}) AS BIGINT)
+quarter(timestamp(6)) -> bigint | CAST(quarter({0}) AS BIGINT) | CAST(quarter({0}) AS BIGINT)
+month(date) -> bigint | CAST(month({0}) AS BIGINT) | CAST(month({0}) AS BIGINT)
+month(timestamp(6)) -> bigint | CAST(month({0}) AS BIGINT) | CAST(month({0}) AS BIGINT)
+week(date) -> bigint | CAST(weekofyear({0}) AS BIGINT) | CAST(week({0}) AS BIGINT)
+week(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT) | CAST(week({0}) AS BIGINT)
+week_of_year(date) -> bigint | CAST(weekofyear({0}) AS BIGINT) | CAST(week({0}) AS BIGINT)
+week_of_year(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT) | CAST(week({0}) AS BIGINT)
+year_of_week(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT) | CAST(isoyear({0}) AS BIGINT)
+year_of_week(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT) | CAST(isoyear({0}) AS BIGINT)
+yow(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT) | CAST(isoyear({0}) AS BIGINT)
+yow(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT) | CAST(isoyear({0}) AS BIGINT)
+day(date) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
+day(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
+day_of_month(date) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
+day_of_month(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT) | CAST(day({0}) AS BIGINT)
+day_of_week(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
+day_of_week(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
+dow(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
+dow(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT) | CAST(isodow({0}) AS BIGINT)
+day_of_year(date) -> bigint | CAST(dayofyear({0}) AS BIGINT) | CAST(dayofyear({0}) AS BIGINT)
+day_of_year(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT) | CAST(dayofyear({0}) AS BIGINT)
+doy(date) -> bigint | CAST(dayofyear({0}) AS BIGINT) | CAST(dayofyear({0}) AS BIGINT)
+doy(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT) | CAST(dayofyear({0}) AS BIGINT)
+hour(timestamp(6)) -> bigint | CAST(hour({0}) AS BIGINT) | CAST(hour({0}) AS BIGINT)
+hour(time(6)) -> bigint | CAST(hour({0}) AS BIGINT) | CAST(hour({0}) AS BIGINT)
+minute(timestamp(6)) -> bigint | CAST(minute({0}) AS BIGINT) | CAST(minute({0}) AS BIGINT)
+minute(time(6)) -> bigint | CAST(minute({0}) AS BIGINT) | CAST(minute({0}) AS BIGINT)
+second(timestamp(6)) -> bigint | CAST(second({0}) AS BIGINT) | CAST(second({0}) AS BIGINT)
+second(time(6)) -> bigint | CAST(second({0}) AS BIGINT) | CAST(second({0}) AS BIGINT)
+millisecond(timestamp(6)) -> bigint | pmod(unix_millis(CAST({0} AS TIMESTAMP)), 1000L) | (({millis} % 1000 + 1000) % 1000)
+millisecond(time(6)) -> bigint | (time_to_micros({0}) div 1000 % 1000L) | (epoch_us({0}) // 1000 % 1000)
 year(interval year to month) -> bigint | CAST(extract(YEAR FROM {0}) AS BIGINT)
 month(interval year to month) -> bigint | CAST(extract(MONTH FROM {0}) AS BIGINT)
 day(interval day to second) -> bigint | CAST(extract(DAY FROM {0}) AS BIGINT)
@@ -56,12 +56,12 @@ second(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) AS BIGI
 millisecond(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) * 1000 % 1000 AS BIGINT)
 to_milliseconds(interval day to second) -> bigint | {milliseconds}
 to_iso8601(date) -> varchar(16) | ltrim('+', CAST({0} AS STRING))
-last_day_of_month(date) -> date | last_day({0})
-last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE))
-date(date) -> date | {0}
-date(timestamp(6)) -> date | CAST({0} AS DATE)
-to_unixtime(timestamp(6)) -> double | (unix_millis(CAST({0} AS TIMESTAMP)) / 1000D + pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000) / 1000000D)
-to_unixtime(timestamp(6) with time zone) -> double | (unix_millis({0}) / 1000D + pmod(unix_micros({0}), 1000) / 1000000D)
+last_day_of_month(date) -> date | last_day({0}) | last_day({0})
+last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE)) | last_day(CAST({0} AS DATE))
+date(date) -> date | {0} | {0}
+date(timestamp(6)) -> date | CAST({0} AS DATE) | CAST({0} AS DATE)
+to_unixtime(timestamp(6)) -> double | (unix_millis(CAST({0} AS TIMESTAMP)) / 1000D + pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000) / 1000000D) | (CAST({millis} AS DOUBLE) / 1000.0::DOUBLE + CAST({of a milli} AS DOUBLE) / 1000000.0::DOUBLE)
+to_unixtime(timestamp(6) with time zone) -> double | (unix_millis({0}) / 1000D + pmod(unix_micros({0}), 1000) / 1000000D) | (CAST({millis} AS DOUBLE) / 1000.0::DOUBLE + CAST({of a milli} AS DOUBLE) / 1000000.0::DOUBLE)
 human_readable_seconds(double) -> varchar | CASE WHEN {0} IS NULL THEN NULL WHEN isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0} ELSE {periods} END
 parse_duration(varchar(x)) -> interval day to second | IF({0} IS NULL OR {0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:duration is empty}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0}))
 """
@@ -86,6 +86,13 @@ FRAGMENTS: Final = {
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
 
+DUCKDB_FRAGMENTS: Final = {
+    # Rounded down, also before 1970.
+    "of a milli": "((epoch_us({0}) % 1000 + 1000) % 1000)",
+    "millis": "((epoch_us({0}) - {of a milli}) // 1000)",
+}
+"""Parts of the templates of DuckDB."""
+
 
 _STAMPS: Final = ("timestamp(p) with time zone", "timestamp(p)")
 _CLOCKS: Final = ("time(p) with time zone", "time(p)")
@@ -106,8 +113,6 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     "date_diff": tuple(f"varchar(x), {kind}, {kind}" for kind in _MOMENTS),
     **dict.fromkeys(("date_format", "format_datetime"), tuple(f"{kind}, varchar(x)" for kind in _STAMPS)),
     **dict.fromkeys(("date_parse", "parse_datetime"), ("varchar(x), varchar(y)",)),
-    "to_char": (f"{_STAMPS[0]}, varchar",),
-    **dict.fromkeys(("to_date", "to_timestamp"), ("varchar, varchar",)),
     **dict.fromkeys(("from_iso8601_date", "from_iso8601_timestamp", "from_iso8601_timestamp_nanos"), ("varchar(x)",)),
     "from_unixtime": ("double", "double, bigint, bigint", "double, varchar(x)"),
     "from_unixtime_nanos": ("bigint", "decimal(p,s)"),

@@ -5,69 +5,69 @@ from __future__ import annotations
 from typing import Final
 
 ROWS: Final = r"""
-abs(tinyint) -> tinyint | IF({0} = -128Y, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -128 is out of range for abs(tinyint)}, abs({0}))
-abs(smallint) -> smallint | IF({0} = -32768S, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)}, abs({0}))
-abs(integer) -> integer | IF({0} = -2147483648, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -2147483648 is out of range for abs(integer)}, abs({0}))
-abs(bigint) -> bigint | IF({0} = -9223372036854775808BD, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -9223372036854775808 is out of range for abs(bigint)}, abs({0}))
-abs(decimal(p,s)) -> decimal(p,s) | {absolute}
-abs(real) -> real | abs({0})
-abs(double) -> double | abs({0})
-sign(tinyint) -> tinyint | CAST(sign({0}) AS TINYINT)
-sign(smallint) -> smallint | CAST(sign({0}) AS SMALLINT)
-sign(integer) -> integer | CAST(sign({0}) AS INT)
-sign(bigint) -> bigint | CAST(sign({0}) AS BIGINT)
-sign(decimal(p,s)) -> decimal(1,0) | CAST(sign({0}) AS DECIMAL(1,0))
-sign(real) -> real | CAST(sign({0}) AS FLOAT)
-sign(double) -> double | sign({0})
-round(tinyint) -> tinyint | {0}
-round(smallint) -> smallint | {0}
-round(integer) -> integer | {0}
-round(bigint) -> bigint | {0}
-round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type})
-round(real) -> real | CAST({rounded 0} AS FLOAT)
-round(double) -> double | {rounded 0}
+abs(tinyint) -> tinyint | IF({0} = -128Y, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -128 is out of range for abs(tinyint)}, abs({0})) | CASE WHEN {0} = CAST('-128' AS TINYINT) THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -128 is out of range for abs(tinyint)} ELSE abs({0}) END
+abs(smallint) -> smallint | IF({0} = -32768S, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)}, abs({0})) | CASE WHEN {0} = CAST('-32768' AS SMALLINT) THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)} ELSE abs({0}) END
+abs(integer) -> integer | IF({0} = -2147483648, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -2147483648 is out of range for abs(integer)}, abs({0})) | CASE WHEN {0} = CAST('-2147483648' AS INTEGER) THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -2147483648 is out of range for abs(integer)} ELSE abs({0}) END
+abs(bigint) -> bigint | IF({0} = -9223372036854775808BD, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -9223372036854775808 is out of range for abs(bigint)}, abs({0})) | CASE WHEN {0} = CAST('-9223372036854775808' AS BIGINT) THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -9223372036854775808 is out of range for abs(bigint)} ELSE abs({0}) END
+abs(decimal(p,s)) -> decimal(p,s) | {absolute} | abs({0})
+abs(real) -> real | abs({0}) | abs({0})
+abs(double) -> double | abs({0}) | abs({0})
+sign(tinyint) -> tinyint | CAST(sign({0}) AS TINYINT) | CAST(sign({0}) AS TINYINT)
+sign(smallint) -> smallint | CAST(sign({0}) AS SMALLINT) | CAST(sign({0}) AS SMALLINT)
+sign(integer) -> integer | CAST(sign({0}) AS INT) | CAST(sign({0}) AS INTEGER)
+sign(bigint) -> bigint | CAST(sign({0}) AS BIGINT) | CAST(sign({0}) AS BIGINT)
+sign(decimal(p,s)) -> decimal(1,0) | CAST(sign({0}) AS DECIMAL(1,0)) | CAST(sign({0}) AS DECIMAL(1,0))
+sign(real) -> real | CAST(sign({0}) AS FLOAT) | CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS FLOAT) END
+sign(double) -> double | sign({0}) | CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS DOUBLE) END
+round(tinyint) -> tinyint | {0} | {0}
+round(smallint) -> smallint | {0} | {0}
+round(integer) -> integer | {0} | {0}
+round(bigint) -> bigint | {0} | {0}
+round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type}) | CAST(round({0}, 0) AS {type})
+round(real) -> real | CAST({rounded 0} AS FLOAT) | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496.0::DOUBLE THEN {0} WHEN {0} = 0 THEN 0.0::FLOAT ELSE round({0}) END
+round(double) -> double | {rounded 0} | {rounded}
 round(tinyint, integer) -> tinyint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
 round(smallint, integer) -> smallint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
 round(integer, integer) -> integer | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
 round(bigint, integer) -> bigint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
 round(decimal(p,s), integer) -> rounded_to | {rounded decimal}
 round(real, integer) -> real | CAST({rounded 0 to 1} AS FLOAT)
-round(double, integer) -> double | {rounded 0 to 1}
-floor(tinyint) -> tinyint | {0}
-floor(smallint) -> smallint | {0}
-floor(integer) -> integer | {0}
-floor(bigint) -> bigint | {0}
-floor(decimal(p,s)) -> rounded | CAST(floor({0}) AS {type})
-floor(real) -> real | CAST({floor 0} AS FLOAT)
-floor(double) -> double | {floor 0}
-ceil(tinyint) -> tinyint | {0}
-ceil(smallint) -> smallint | {0}
-ceil(integer) -> integer | {0}
-ceil(bigint) -> bigint | {0}
-ceil(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type})
-ceil(real) -> real | CAST({ceil 0} AS FLOAT)
-ceil(double) -> double | {ceil 0}
-ceiling(tinyint) -> tinyint | {0}
-ceiling(smallint) -> smallint | {0}
-ceiling(integer) -> integer | {0}
-ceiling(bigint) -> bigint | {0}
-ceiling(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type})
-ceiling(real) -> real | CAST({ceil 0} AS FLOAT)
-ceiling(double) -> double | {ceil 0}
-truncate(decimal(p,s)) -> truncated | CAST(IF({0} < 0, ceil({0}), floor({0})) AS {type})
-truncate(real) -> real | CAST({truncated 0} AS FLOAT)
-truncate(double) -> double | {truncated 0}
+round(double, integer) -> double | {rounded 0 to 1} | {rounded to}
+floor(tinyint) -> tinyint | {0} | {0}
+floor(smallint) -> smallint | {0} | {0}
+floor(integer) -> integer | {0} | {0}
+floor(bigint) -> bigint | {0} | {0}
+floor(decimal(p,s)) -> rounded | CAST(floor({0}) AS {type}) | CAST(floor({0}) AS {type})
+floor(real) -> real | CAST({floor 0} AS FLOAT) | floor({0})
+floor(double) -> double | {floor 0} | floor({0})
+ceil(tinyint) -> tinyint | {0} | {0}
+ceil(smallint) -> smallint | {0} | {0}
+ceil(integer) -> integer | {0} | {0}
+ceil(bigint) -> bigint | {0} | {0}
+ceil(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type}) | CAST(ceil({0}) AS {type})
+ceil(real) -> real | CAST({ceil 0} AS FLOAT) | ceil({0})
+ceil(double) -> double | {ceil 0} | ceil({0})
+ceiling(tinyint) -> tinyint | {0} | {0}
+ceiling(smallint) -> smallint | {0} | {0}
+ceiling(integer) -> integer | {0} | {0}
+ceiling(bigint) -> bigint | {0} | {0}
+ceiling(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type}) | CAST(ceiling({0}) AS {type})
+ceiling(real) -> real | CAST({ceil 0} AS FLOAT) | ceiling({0})
+ceiling(double) -> double | {ceil 0} | ceiling({0})
+truncate(decimal(p,s)) -> truncated | CAST(IF({0} < 0, ceil({0}), floor({0})) AS {type}) | CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})
+truncate(real) -> real | CAST({truncated 0} AS FLOAT) | trunc({0})
+truncate(double) -> double | {truncated 0} | trunc({0})
 truncate(decimal(p,s), integer) -> decimal(p,s) | {truncated decimal}
-mod(tinyint, tinyint) -> tinyint | ({0} % {divisor:1})
-mod(smallint, smallint) -> smallint | ({0} % {divisor:1})
-mod(integer, integer) -> integer | ({0} % {divisor:1})
-mod(bigint, bigint) -> bigint | ({0} % {divisor:1})
+mod(tinyint, tinyint) -> tinyint | ({0} % {divisor:1}) | {remainder}
+mod(smallint, smallint) -> smallint | ({0} % {divisor:1}) | {remainder}
+mod(integer, integer) -> integer | ({0} % {divisor:1}) | {remainder}
+mod(bigint, bigint) -> bigint | ({0} % {divisor:1}) | {remainder}
 mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {divisor:1} AS {type})
-mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1})
-mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1})
+mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1}) | ({0} % {1})
+mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1}) | ({0} % {1})
 power(double, double) -> double | power({0}, {1})
 pow(double, double) -> double | power({0}, {1})
-sqrt(double) -> double | sqrt({0})
+sqrt(double) -> double | sqrt({0}) | CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
 cbrt(double) -> double | cbrt({0})
 exp(double) -> double | exp({0})
 ln(double) -> double | CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN {-inf} WHEN {0} IS NOT NULL THEN {nan} END
@@ -87,14 +87,14 @@ degrees(double) -> double | degrees({0})
 radians(double) -> double | radians({0})
 atan2(double, double) -> double | IF({0} = 0 AND {1} <= {inf}, {angle of zero}, atan2({0}, {1}))
 great_circle_distance(double, double, double, double) -> double | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN abs({0}) > 90 THEN {no latitude} WHEN abs({1}) > 180 THEN {no longitude} WHEN abs({2}) > 90 THEN {no latitude} WHEN abs({3}) > 180 THEN {no longitude} ELSE atan2(sqrt({to the east} * {to the east} + {to the north} * {to the north}), {towards}) * 6371.01D END
-pi() -> double | pi()
-e() -> double | e()
-nan() -> double | {nan}
-infinity() -> double | {inf}
+pi() -> double | pi() | 3.141592653589793::DOUBLE
+e() -> double | e() | 2.718281828459045::DOUBLE
+nan() -> double | {nan} | 'nan'::DOUBLE
+infinity() -> double | {inf} | 'inf'::DOUBLE
 is_nan(real) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
-is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
-is_infinite(double) -> boolean | (abs({0}) = {inf})
-is_finite(double) -> boolean | (abs({0}) < {inf})
+is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0})) | isnan({0})
+is_infinite(double) -> boolean | (abs({0}) = {inf}) | isinf({0})
+is_finite(double) -> boolean | (abs({0}) < {inf}) | isfinite({0})
 random() -> double | rand()
 random(tinyint) -> tinyint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS TINYINT))
 random(smallint) -> smallint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS SMALLINT))
@@ -117,13 +117,11 @@ to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAS
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+\\z' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
 width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} ELSE {searched bins} END
-wilson_interval_lower(bigint, bigint, double) -> double | CASE {no interval} ELSE ({middle} + -1 * {2} * {spread}) / {whole} END
-wilson_interval_upper(bigint, bigint, double) -> double | CASE {no interval} ELSE ({middle} + {2} * {spread}) / {whole} END
 bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 cannot be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
-bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
-bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
-bitwise_xor(bigint, bigint) -> bigint | ({0} ^ {1})
-bitwise_not(bigint) -> bigint | (~{0})
+bitwise_and(bigint, bigint) -> bigint | ({0} & {1}) | ({0} & {1})
+bitwise_or(bigint, bigint) -> bigint | {either bit} | {either bit}
+bitwise_xor(bigint, bigint) -> bigint | ({0} ^ {1}) | xor({0}, {1})
+bitwise_not(bigint) -> bigint | (~{0}) | (~{0})
 bitwise_left_shift(tinyint, integer) -> tinyint | IF({1} >= 64, {0} * 0Y, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {1}), 56), 56) AS TINYINT))
 bitwise_right_shift(tinyint, integer) -> tinyint | CASE WHEN {1} >= 64 THEN {0} * 0Y WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {1}) AS TINYINT) END
 bitwise_right_shift_arithmetic(tinyint, integer) -> tinyint | IF({1} >= 64, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {1}) AS TINYINT))
@@ -139,18 +137,7 @@ bitwise_right_shift_arithmetic(bigint, integer) -> bigint | IF({1} >= 64, IF({0}
 """
 
 FRAGMENTS: Final = {
-    "no interval": (
-        "WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
-        "WHEN {0} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:number of successes must not be negative} "
-        "WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:number of trials must be positive} "
-        "WHEN {0} > {1} THEN {fail:INVALID_FUNCTION_ARGUMENT:number of successes must not be larger than number of trials} "
-        "WHEN {2} < 0 OR isnan({2}) THEN {fail:INVALID_FUNCTION_ARGUMENT:z-score must not be negative}"
-    ),
-    "share": "(CAST({0} AS DOUBLE) / nullif({1}, 0))",
-    "trials": "CAST(nullif({1}, 0) AS DOUBLE)",
-    "middle": "{share} + ({2} * {2}) / (2 * {trials})",
-    "spread": "sqrt(({share} * (1 - {share})) / {trials} + ({2} * {2}) / (4 * {trials} * {trials}))",
-    "whole": "(1 + ({2} * {2}) / {trials})",
+    "either bit": "({0} | {1})",
     "rounded 0 to 1": (
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {factor} = 0 AND abs({0}) < {inf} THEN {nan} WHEN abs({0} * {factor}) >= {inf} THEN {0} "
         "WHEN abs({0} * {factor}) >= 4503599627370496D THEN {0} * {factor} / {factor} WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
@@ -205,3 +192,21 @@ FRAGMENTS: Final = {
     "halving bin": "{1}[(s.low + s.high) div 2]",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""
+
+DUCKDB_FRAGMENTS: Final = {
+    "either bit": "({0} | {1})",
+    "large": "abs({0}) >= 4503599627370496.0::DOUBLE OR isnan({0})",
+    "rounded": "CASE WHEN {large} THEN {0} WHEN {0} = 0 THEN 0.0::DOUBLE ELSE round({0}) END",
+    "scale": "pow(10.0::DOUBLE, {1})",
+    "rounded to": (
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {scale} = 0 AND isfinite({0}) THEN 'nan'::DOUBLE "
+        "WHEN NOT isfinite({0} * {scale}) THEN {0} WHEN abs({0} * {scale}) >= 4503599627370496.0::DOUBLE "
+        "THEN {0} * {scale} / {scale} WHEN {0} = 0 THEN 0.0::DOUBLE ELSE round({0} * {scale}) / {scale} END"
+    ),
+    # DuckDB calls the remainder of the lowest number by -1 an overflow.
+    "remainder": (
+        "CASE WHEN {1} = 0 THEN CASE WHEN {0} IS NOT NULL THEN {fail:DIVISION_BY_ZERO:Division by zero} END "
+        "WHEN {1} = -1 THEN CAST({0} - {0} AS {type}) ELSE CAST({0} % {1} AS {type}) END"
+    ),
+}
+"""Parts of the templates of DuckDB."""

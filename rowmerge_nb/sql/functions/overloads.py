@@ -1,6 +1,7 @@
-"""The functions that expressions may call, as data: Trino's signature, the result type, and the Spark SQL that means the same.
+"""The functions that expressions may call, as data: Trino's signature, the result type, and the SQL that means the same.
 
-A row of `rowmerge_nb.sql.functions` reads ``name(argument types) -> result type | Spark SQL``.
+A row of `rowmerge_nb.sql.functions` reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``. The last column is
+missing if the flow that computes on pages refuses the signature.
 
 In a signature one capital letter stands for any type, ``varchar(x)`` and ``decimal(p,s)`` for text and decimals of any size,
 ``function(T,R)`` for a lambda from T to R, ``T...`` for one or more; what Trino asks of type variables follows the parenthesis.
@@ -10,6 +11,9 @@ Trino does not list: it is taken for the very types that a listed one takes, or 
 In a template ``{0}`` is the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type, ``{int:0}`` the argument as
 an INT (cut to its range), ``{divisor:0}`` as what is divided by (NULL for zero under TRY, where Spark would fail), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose
 message ``$0`` is the argument's text. In aggregates ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER go.
+
+A template of DuckDB SQL has the marks ``{0}``, ``{*}``, ``{type}`` with DuckDB's type, and ``{fail:CODE:message}``. It is ``{pattern}`` if
+the SQL depends on the regular expression that the call has. A ``|`` between spaces separates columns: SQL that has it is in a fragment.
 
 What is not in the table is refused: a name that Spark happens to know may mean something else there.
 """
@@ -21,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
+from rowmerge_nb.sql.functions.tables import AGGREGATES, DUCKDB_FRAGMENTS, FRAGMENTS, SCALARS, SIGNATURES, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +53,7 @@ class Overload:
         constraints: what Trino asks of the type variables, as its errors show it.
         refusal: why the signature is refused; empty if it is not.
         special: a special case of a signature that follows; Trino does not list it.
+        duckdb: the DuckDB SQL template; empty if pages cannot compute the signature.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Overload:
     constraints: str = ""
     refusal: str = ""
     special: bool = False
+    duckdb: str = ""
 
     @property
     def deterministic(self) -> bool:
@@ -68,7 +74,7 @@ class Overload:
     @property
     def reflected(self) -> bool:
         """Does Spark call Java for it, and so takes it for one that gives another value each time?"""
-        return "java_method(" in self.spark or "reflect(" in self.spark
+        return "reflect(" in self.spark
 
     @property
     def opaque(self) -> bool:
@@ -113,15 +119,18 @@ def _row(line: str) -> Overload:
     variadic = bool(parameters) and parameters[-1].endswith("...")
     types = tuple(p.removesuffix("...") for p in parameters)
     refused = mark == "!"
-    spark = "" if refused else _expanded(rest.strip())
     wanted = (constraints or "").strip()
-    return Overload(name, types, result, spark, variadic, wanted, rest.strip() if refused else "", bool(special))
+    if refused:
+        return Overload(name, types, result, "", variadic, wanted, rest.strip(), bool(special))
+    spark, _, duckdb = rest.strip().partition(" | ")
+    spark, duckdb = _expanded(spark, FRAGMENTS), _expanded(duckdb, DUCKDB_FRAGMENTS)
+    return Overload(name, types, result, spark, variadic, wanted, special=bool(special), duckdb=duckdb)
 
 
-def _expanded(template: str) -> str:
+def _expanded(template: str, fragments: Mapping[str, str]) -> str:
     """Put the shared parts in place of their names; parts hold parts."""
     for _ in range(3):
-        for name, part in FRAGMENTS.items():
+        for name, part in fragments.items():
             template = template.replace(f"{{{name}}}", part)
     return template
 

@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.functions import aggregates, percentiles
-from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.tables import FORMS, MOMENTS, SUBJECTS, WINDOWS
@@ -73,7 +72,6 @@ _INTRODUCTION: Final = (
 )
 _LONGEST: Final = 400
 """So many characters of Spark SQL are shown."""
-_IN_TASKS: Final = frozenset({*FUNCTIONS, *PATTERN_FUNCTIONS})
 _SYNTAX: Final = (
     "`CASE`, `TRY_CAST`, `EXTRACT`, `AT TIME ZONE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, "
     "`CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`"
@@ -118,7 +116,7 @@ def _table(overloads: Iterable[Overload]) -> str:
     lines = ["| Trino | result | Spark SQL | in tasks |", "| --- | --- | --- | --- |"]
     for overload in overloads:
         written = f"refused: {overload.refusal}" if overload.refusal else _code(overload.spark)
-        lines.append(f"| `{overload}` | `{overload.result}` | {written} | {'yes' if str(overload) in _IN_TASKS else ''} |")
+        lines.append(f"| `{overload}` | `{overload.result}` | {written} | {'yes' if overload.duckdb else ''} |")
     return "\n".join(lines)
 
 

@@ -22,7 +22,17 @@ quantile_at_value(qdigest(double), double) -> double ! its type, a sketch, does 
 quantile_at_value(qdigest(real), real) -> double ! its type, a sketch, does not exist in Spark with Trino's content
 spooky_hash_v2_32(varbinary) -> varbinary ! Spark SQL has no such hash
 spooky_hash_v2_64(varbinary) -> varbinary ! Spark SQL has no such hash
-inverse_beta_cdf(double, double, double) -> double ! Spark SQL has nothing that searches the value as Trino does, digit by digit
+beta_cdf(double, double, double) -> double ! distributions of probability are no part of this engine
+inverse_beta_cdf(double, double, double) -> double ! distributions of probability are no part of this engine
+normal_cdf(double, double, double) -> double ! distributions of probability are no part of this engine
+inverse_normal_cdf(double, double, double) -> double ! distributions of probability are no part of this engine
+t_cdf(double, double) -> double ! distributions of probability are no part of this engine
+t_pdf(double, double) -> double ! distributions of probability are no part of this engine
+wilson_interval_lower(bigint, bigint, double) -> double ! distributions of probability are no part of this engine
+wilson_interval_upper(bigint, bigint, double) -> double ! distributions of probability are no part of this engine
+to_char(timestamp(6) with time zone, varchar) -> varchar ! patterns of Teradata are no part of this engine: date_format and date_parse take those of MySQL
+to_date(varchar, varchar) -> date ! patterns of Teradata are no part of this engine: date_format and date_parse take those of MySQL
+to_timestamp(varchar, varchar) -> timestamp(3) ! patterns of Teradata are no part of this engine: date_format and date_parse take those of MySQL
 classify(map(bigint,double), classifier(bigint)) -> bigint ! machine learning is no part of this engine
 classify(map(bigint,double), classifier(varchar)) -> varchar ! machine learning is no part of this engine
 regress(map(bigint,double), regressor) -> double ! machine learning is no part of this engine

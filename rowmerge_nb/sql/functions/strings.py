@@ -6,67 +6,68 @@ import re
 from typing import Final
 
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, grouped
+from rowmerge_nb.sql.typed.characters import WHITE
 
 ROWS: Final = r"""
-upper(varchar(x)) -> varchar(x) | {upper}
-upper(char(x)) -> char(x) | {upper}
-lower(varchar(x)) -> varchar(x) | {lower}
-lower(char(x)) -> char(x) | {lower}
-length(varchar(x)) -> bigint | CAST(char_length({0}) AS BIGINT)
-length(char(x)) -> bigint | CAST(char_length({0}) AS BIGINT)
-substr(varchar(x), bigint) -> varchar(x) | {tail}
-substr(char(x), bigint) -> as long | {tail}
-substr(varchar(x), bigint, bigint) -> varchar(x) | {part}
-substr(char(x), bigint, bigint) -> as long | {part}
-substring(varchar(x), bigint) -> varchar(x) | {tail}
-substring(char(x), bigint) -> as long | {tail}
-substring(varchar(x), bigint, bigint) -> varchar(x) | {part}
-substring(char(x), bigint, bigint) -> as long | {part}
-strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
+upper(varchar(x)) -> varchar(x) | {upper} | {upper}
+upper(char(x)) -> char(x) | {upper} | {upper}
+lower(varchar(x)) -> varchar(x) | {lower} | lower({0})
+lower(char(x)) -> char(x) | {lower} | lower({0})
+length(varchar(x)) -> bigint | CAST(char_length({0}) AS BIGINT) | length({0})
+length(char(x)) -> bigint | CAST(char_length({0}) AS BIGINT) | length({0})
+substr(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
+substr(char(x), bigint) -> as long | {tail} | {tail}
+substr(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
+substr(char(x), bigint, bigint) -> as long | {part} | {part}
+substring(varchar(x), bigint) -> varchar(x) | {tail} | {tail}
+substring(char(x), bigint) -> as long | {tail} | {tail}
+substring(varchar(x), bigint, bigint) -> varchar(x) | {part} | {part}
+substring(char(x), bigint, bigint) -> as long | {part} | {part}
+strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT) | CAST(instr({0}, {1}) AS BIGINT)
 index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
 strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
 hamming_distance(varchar(x), varchar(y)) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
 levenshtein_distance(varchar(x), varchar(y)) -> bigint | IF(greatest(char_length({0}), char_length({1})) * (least(char_length({0}), char_length({1})) - 1L) > 1000000, {fail:INVALID_FUNCTION_ARGUMENT:The combined inputs for Levenshtein distance are too large}, CAST(levenshtein({0}, {1}) AS BIGINT))
-trim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '')
-trim(char(x)) -> as long | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '')
-ltrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+', '')
-ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', '')
-rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
-rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
-trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
+trim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '') | trim({0}, {white})
+trim(char(x)) -> as long | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '') | trim({0}, {white})
+ltrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+', '') | ltrim({0}, {white})
+ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', '') | ltrim(rtrim({0}, ' '), {white})
+rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
+rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '') | rtrim({0}, {white})
+trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0}) | trim({0}, {1})
 ~trim(varchar(x), char(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
 trim(char(x), varchar(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
 ~trim(char(x), char(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
-ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
+ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0}) | ltrim({0}, {1})
 ~ltrim(varchar(x), char(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
 ltrim(char(x), varchar(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
 ~ltrim(char(x), char(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
-rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
+rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0}) | rtrim({0}, {1})
 ~rtrim(varchar(x), char(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
 rtrim(char(x), varchar(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
 ~rtrim(char(x), char(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
-lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
+lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END | {padding checked} ELSE lpad({0}, CAST({1} AS INTEGER), {2}) END
 lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {padded to}, {2}) END
-rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {padded to}, {2}) END
-replace(varchar(x), varchar(y)) -> varchar(x) | replace({0}, {1}, '')
-replace(varchar(x), varchar(y), varchar(z)) -> replaced | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' AND {1} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END
-reverse(varchar(x)) -> varchar(x) | reverse({0})
-reverse(char(x)) -> char(x) | reverse({0})
-translate(varchar(x), varchar(y), varchar(z)) -> varchar | translate({0}, {1}, {2})
-starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1})
-split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1))
-split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END
-split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END
+rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {padded to}, {2}) END | {padding checked} ELSE rpad({0}, CAST({1} AS INTEGER), {2}) END
+replace(varchar(x), varchar(y)) -> varchar(x) | replace({0}, {1}, '') | replace({0}, {1}, '')
+replace(varchar(x), varchar(y), varchar(z)) -> replaced | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' AND {1} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END | {replaced}
+reverse(varchar(x)) -> varchar(x) | reverse({0}) | {reversed}
+reverse(char(x)) -> char(x) | reverse({0}) | {reversed}
+translate(varchar(x), varchar(y), varchar(z)) -> varchar | translate({0}, {1}, {2}) | translate({0}, {1}, {2})
+starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1}) | starts_with({0}, {1})
+split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1)) | CASE WHEN {1} = '' THEN {no delimiter} WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN {parts} END
+split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END | {limited parts}
+split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END | {one part}
 split_to_multimap(varchar, varchar, varchar) -> map(varchar,array(varchar)) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail several} WHEN size({pairs}) = 0 THEN CAST(map() AS {type}) ELSE {values of pairs} END
 split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
 ~concat_ws(varchar) -> varchar | IF({0} IS NULL, {0}, {fail:INVALID_FUNCTION_ARGUMENT:There must be two or more arguments})
-concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
+concat_ws(varchar, varchar...) -> varchar | concat_ws({*}) | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | IF({1} IS NULL, NULL, concat_ws({*}))
-chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
+chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0})) | {letter}
 char2hexint(varchar) -> varchar | hex(encode({0}, 'UTF-16BE'))
 format_number(bigint) -> varchar | {number formatted}
 format_number(double) -> varchar | {double formatted}
-codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
+codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT)) | {code point}
 format(varchar, any...) -> varchar | format_string({*})
 luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
 soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex(upper({letters}))))
@@ -192,3 +193,54 @@ FRAGMENTS: Final = {
     "url checked": "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0}, 'PROTOCOL') IS NULL THEN NULL",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""
+
+_PRIVATE: Final = chr(0x10FE00)
+
+DUCKDB_FRAGMENTS: Final = {
+    # Trino has no capital of ß. Letters that are younger than DuckDB's Unicode (16 and later) keep their case.
+    "upper": f"translate(upper(translate({{0}}, 'ß', '{_PRIVATE}')), '{_PRIVATE}', 'ß')",
+    "white": f"'{WHITE}'",
+    "begin": "CASE WHEN {1} > 2147483647 THEN 2147483647 ELSE {1} END",
+    "tail": (
+        "CASE WHEN {1} = 0 OR {1} < -length({0}) THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END "
+        "ELSE substr({0}, {begin}) END"
+    ),
+    "part": (
+        "CASE WHEN {1} = 0 OR {1} < -length({0}) OR {2} <= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
+        "ELSE '' END ELSE substr({0}, {begin}, CASE WHEN {2} > 2147483647 THEN 2147483647 ELSE {2} END) END"
+    ),
+    "padding checked": (
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} WHEN {2} = '' THEN "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
+    ),
+    # Trino finds an empty text before and behind every letter.
+    "replaced": (
+        "CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {1} IS NULL THEN NULL WHEN {0} = '' THEN {2} WHEN {2} IS NOT NULL THEN "
+        "{2} || array_to_string(list_transform(string_split({0}, ''), lambda letter_: letter_ || {2}), '') END"
+    ),
+    "reversed": "array_to_string(list_reverse(string_split({0}, '')), '')",
+    "parts": "string_split({0}, {1})",
+    "first parts": "list_slice({parts}, 1, {2} - 1)",
+    "no delimiter": "{fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}",
+    "limited parts": (
+        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {no delimiter} "
+        "WHEN {1} IS NULL OR {2} IS NULL THEN NULL WHEN len({parts}) <= {2} THEN {parts} "
+        "WHEN {0} IS NOT NULL THEN list_append({first parts}, substr({0}, 1 + length({1}) * ({2} - 1) + "
+        "coalesce(list_sum(list_transform({first parts}, lambda part_: length(part_))), 0)::BIGINT)) END"
+    ),
+    "one part": (
+        "CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN "
+        "nullif(substr({0}, least({2}, 2147483647), 1), '') WHEN {1} IS NOT NULL THEN {parts}[{2}] END"
+    ),
+    "letter": (
+        "CASE WHEN {0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111 THEN chr(CAST({0} AS INTEGER)) WHEN {0} IS NOT NULL THEN "
+        "{fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0} END"
+    ),
+    "code point": (
+        "CASE WHEN {0} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string} "
+        "WHEN {0} IS NOT NULL THEN unicode({0}) END"
+    ),
+}
+"""Parts of the templates of DuckDB."""

@@ -1,6 +1,6 @@
 """All tables of functions together, by subject: nothing but data.
 
-A row reads ``name(argument types) -> result type | Spark SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
+A row reads ``name(argument types) -> result type | Spark SQL | DuckDB SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from rowmerge_nb.sql.functions import (
     arrays,
     binary,
     datetime,
-    distributions,
     json,
     maps,
     math,
@@ -24,7 +23,7 @@ from rowmerge_nb.sql.functions import (
 )
 
 SUBJECTS: Final = {
-    "math": math.ROWS + distributions.ROWS,
+    "math": math.ROWS,
     "strings": strings.ROWS,
     "regexp": regexp.ROWS,
     "binary": binary.ROWS,
@@ -40,10 +39,14 @@ AGGREGATES: Final = aggregates.ROWS + percentiles.ROWS + refused.AGGREGATES
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, distributions, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
+    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates, percentiles, windows)
     for name, part in module.FRAGMENTS.items()
 }
-"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
+"""Parts that templates of Spark SQL share; ``{name}`` in a template stands for them."""
+DUCKDB_FRAGMENTS: Final = {
+    name: part for module in (math, strings, datetime, arrays) for name, part in module.DUCKDB_FRAGMENTS.items()
+}
+"""Parts that templates of DuckDB SQL share."""
 
 SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
     **datetime.SIGNATURES,
@@ -93,9 +96,6 @@ MOMENTS: Final = {
     "timezone": "timezone(timestamp with time zone) -> varchar: its zone",
     "timezone_hour": "timezone_hour(timestamp with time zone) -> bigint: hours of its distance from UTC",
     "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
-    "to_char": "to_char(timestamp with time zone, pattern) -> varchar: by a pattern of Teradata's (`yyyy-mm-dd hh24:mi:ss`), which must be a literal",
-    "to_date": "to_date(varchar, pattern) -> date: by a pattern of Teradata's, which must be a literal",
-    "to_timestamp": "to_timestamp(varchar, pattern) -> timestamp(3): by a pattern of Teradata's, which must be a literal",
     "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
 }
 """Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.moments` makes each by itself."""

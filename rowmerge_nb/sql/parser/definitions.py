@@ -28,6 +28,7 @@ _ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 _NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
 _INSTEAD: Final[dict[str, str]] = {
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
+    "SHOW STATS": "SELECT count(*), min(x), max(x) FROM t computes such numbers.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
     "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
@@ -637,7 +638,7 @@ class DefinitionReader(AccessReader):
         if kind == "SESSION":
             self._refuse_later(start, hint=SESSION_HINT)
         if kind == "STATS":
-            return self._show_stats()
+            self._refuse_statistics(start)
         if kind == "CREATE":
             if self.accept("FUNCTION"):
                 function = self.table_name()
@@ -667,14 +668,16 @@ class DefinitionReader(AccessReader):
         name = self.identifier()
         return st.TableName((name,), name.span)
 
-    def _show_stats(self) -> st.ShowStats:
+    def _refuse_statistics(self, start: int) -> NoReturn:
+        self._refuse_later(start)
         self.expect("FOR")
-        if not self.accept("("):
-            return st.ShowStats(*self.whole(), self.table_name())
-        self.note("'WITH'")
-        query = self.query()
-        self.close(")")
-        return st.ShowStats(*self.whole(), query=query)
+        if self.accept("("):
+            self.note("'WITH'")
+            self.query()
+            self.close(")")
+        else:
+            self.table_name()
+        self._refuse_read()
 
     def _pattern(self) -> s.Literal:
         span = self.token.span

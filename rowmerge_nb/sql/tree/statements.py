@@ -589,14 +589,6 @@ class Show(Statement):
 
 
 @dataclass(frozen=True)
-class ShowStats(Statement):
-    """``SHOW STATS FOR name``, or ``FOR (query)``: one of the two is there."""
-
-    name: TableName | None = None
-    query: QueryNode | None = None
-
-
-@dataclass(frozen=True)
 class Explain(Statement):
     """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)] statement``."""
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from rowmerge_nb.sql.typed.expressions import Sort, Subquery, Typed, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from rowmerge_nb.spi.metadata import ColumnStatistics
     from rowmerge_nb.sql.typed.expressions import Column
 
 
@@ -26,13 +25,11 @@ class Scanned:
         name: its full name.
         columns: its columns, each with the name that the table has for it.
         rows: how many rows it has at most, asked when it matters; None where that is not known.
-        statistics: gives the same number and what is kept of columns, by their names, asked for SHOW STATS alone.
     """
 
     name: str
     columns: tuple[tuple[Column, str], ...]
     rows: Callable[[], int | None]
-    statistics: Callable[[], tuple[int | None, Mapping[str, ColumnStatistics]]] = lambda: (None, {})
 
 
 @dataclass(frozen=True)

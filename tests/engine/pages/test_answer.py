@@ -65,7 +65,7 @@ def test_simple_queries_of_one_table_need_no_spark(engine: Engine, sql: str, exp
     assert found == (grouped if expected is None else expected)
 
 
-@pytest.mark.parametrize("sql", ["SHOW TABLES", "DESCRIBE t", "SHOW STATS FOR t"])
+@pytest.mark.parametrize("sql", ["SHOW TABLES", "DESCRIBE t"])
 def test_show_and_describe_need_no_spark(engine: Engine, sql: str) -> None:
     assert engine.run(sql).table.num_rows
 

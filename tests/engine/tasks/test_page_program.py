@@ -26,8 +26,6 @@ from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.analyzer import in_lists
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError, once
-from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
-from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
 from tests.engine.tasks.page_expressions import computed, regexp, same, table, tree_of, values_of, wide_table
@@ -127,12 +125,6 @@ def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> Non
     )
     assert computed("CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6)")[0].to_pylist() == [True] * 8
     assert all(isinstance(part, Constant) or part.name != "function" for part in walk(tree) if isinstance(part, Apply | Constant))
-
-
-def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
-    for signature in (*FUNCTIONS, *PATTERN_FUNCTIONS):
-        name = signature.partition("(")[0]
-        assert signature in {str(overload) for overload in overloads(name)}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from rowmerge_nb.sql.functions.overloads import overloads
+from rowmerge_nb.sql.functions.overloads import known, overloads
 from rowmerge_nb.sql.functions.page import page
 from rowmerge_nb.sql.functions.refused import REFUSED
 
@@ -20,7 +21,17 @@ def test_no_function_is_both_known_and_refused():
 def test_no_two_subjects_name_a_part_of_their_templates_alike():
     from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, strings, windows
 
-    names = [
-        name for module in (math, strings, binary, json, datetime, arrays, maps, aggregates, windows) for name in module.FRAGMENTS
-    ]
-    assert sorted(names) == sorted(set(names))
+    spark = (math, strings, binary, json, datetime, arrays, maps, aggregates, windows)
+    for parts in (
+        [module.FRAGMENTS for module in spark],
+        [module.DUCKDB_FRAGMENTS for module in (math, strings, datetime, arrays)],
+    ):
+        names = [name for fragments in parts for name in fragments]
+        assert sorted(names) == sorted(set(names))
+
+
+def test_every_part_of_a_template_is_replaced():
+    rows = [entry for name in known() for entry in overloads(name)]
+    left = re.compile(r"\{(?!\d|\*|type|fail:|pattern\})[^{}]*\}")
+    assert [str(entry) for entry in rows if left.search(entry.duckdb)] == []
+    assert len([entry for entry in rows if entry.duckdb]) > 100

@@ -22,7 +22,6 @@ from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -184,26 +183,6 @@ class PostgresTransaction(JdbcTransaction):
         if handle.kind not in _COUNTED or self._blocks(handle) > COUNTED_BLOCKS:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
-
-    def column_statistics(self, handle: JdbcTableHandle) -> dict[str, ColumnStatistics]:
-        """Give what ANALYZE has found in a sample of the rows; of tables that were never analyzed that is nothing."""
-        schema, table = (literal(part) for part in handle.spelled)
-        found = self.reader().query(
-            "SELECT s.attname::text AS name, s.null_frac::float8 AS nulls, s.avg_width::float8 AS width, s.n_distinct::float8 AS n, "
-            "c.reltuples::float8 AS rows FROM pg_stats s JOIN pg_namespace n ON n.nspname = s.schemaname "
-            "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = s.tablename "
-            f"WHERE s.schemaname = {schema} AND s.tablename = {table} AND NOT s.inherited"
-        )
-        texts = {column.name for column in handle.columns if column.type.base in {"varchar", "char", "varbinary"}}
-        return {
-            row["name"]: ColumnStatistics(
-                nulls_fraction=row["nulls"],
-                # Below zero it is a part of the rows.
-                distinct_values_count=row["n"] if row["n"] >= 0 else round(-row["n"] * row["rows"]),
-                data_size=row["width"] * row["rows"] * (1 - row["nulls"]) if row["name"] in texts else None,
-            )
-            for row in found
-        }
 
     def _blocks(self, handle: JdbcTableHandle) -> int:
         # A view has no size of its own.

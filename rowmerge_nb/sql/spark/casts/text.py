@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import fail, groups, once
-from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, OTHER_DIGITS, WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS
+from rowmerge_nb.sql.typed.characters import OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,

@@ -159,22 +159,8 @@ def _formatted_exactly(node: e.Apply, fail: Callable[..., str], text: str) -> st
     return formatting(node.detail.key, local(text, node.arguments[0].type), "'UTC'", "0")
 
 
-def _characters(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    """A moment to the second; what is less is cut, not rounded."""
-    kind = node.arguments[0].type
-    return formatting(node.detail.key, local(text, kind), zone_of(text, kind), offset_minutes(text, kind))
-
-
-_PIVOTS: Final = {"date_parse": 2020, "to_date": 2050, "to_timestamp": 2050}
-
-
-def _to_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    """The day of a moment; Trino cuts days before 1970 off towards it, so that one with a clock is the day behind."""
-    return f"date_from_unix_date(CAST(unix_millis(CAST({_parsed(node, fail, text)} AS TIMESTAMP)) div 86400000 AS INT))"
-
-
 def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
-    pivot = _PIVOTS.get(node.detail.name) or two_digit_pivot()
+    pivot = 2020 if node.detail.name == "date_parse" else two_digit_pivot()
 
     def parsed(value: str) -> str:
         return parsing(node.detail.key, value, fail, pivot=pivot, zoned=is_zoned(node.type))
@@ -348,9 +334,6 @@ MOMENTS: Final[Mapping[str, Writer]] = {
     "format_datetime": _formatted,
     "format moment": _formatted_exactly,
     "date_parse": _parsed,
-    "to_char": _characters,
-    "to_date": _to_date,
-    "to_timestamp": _parsed,
     "parse_datetime": _parsed,
     "from_iso8601_timestamp": _iso_timestamp,
     "from_iso8601_date": _iso_date,
