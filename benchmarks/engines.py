@@ -131,10 +131,9 @@ class RowMerge(SqlContestant):
         return self.engine.table("target") if self.answer is None else self.answer
 
 
-class DuckDB(SqlContestant):
-    """DuckDB on a file of its own, checkpoint included."""
+class DuckDBContestant(SqlContestant):
+    """DuckDB with a folder of its own."""
 
-    name = "DuckDB, own file, checkpoint included"
     folder: Path
 
     def __init__(self) -> None:
@@ -144,13 +143,35 @@ class DuckDB(SqlContestant):
         self.connection = duckdb.connect()
 
     def prepare(self, case: Case, work: Work) -> None:
+        """Empty the folder."""
+        self.case = case
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement."""
+        self.connection.execute(statement)
+
+    def query(self, statement: str) -> pa.Table:
+        """Run a query."""
+        return self.connection.sql(statement).to_arrow_table()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+class DuckDB(DuckDBContestant):
+    """DuckDB on a file of its own, checkpoint included."""
+
+    name = "DuckDB, own file, checkpoint included"
+
+    def prepare(self, case: Case, work: Work) -> None:
         """Load both tables into a new file."""
         import duckdb
 
-        self.case = case
         self.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
+        super().prepare(case, work)
         self.connection = duckdb.connect(str(self.folder / "race.duckdb"))
         if work in {"create", "partition", "insert"}:
             self.connection.register("source", case.source)
@@ -171,35 +192,18 @@ class DuckDB(SqlContestant):
 
     def execute(self, statement: str) -> None:
         """Run a statement and make it last."""
-        self.connection.execute(statement)
+        super().execute(statement)
         self.connection.execute("CHECKPOINT")
 
-    def query(self, statement: str) -> pa.Table:
-        """Run a query."""
-        return self.connection.sql(statement).to_arrow_table()
 
-    def close(self) -> None:
-        """Close the file."""
-        self.connection.close()
-
-
-class DuckDBParquet(SqlContestant):
+class DuckDBParquet(DuckDBContestant):
     """DuckDB that writes the source to Parquet files, parted by region if need be, and queries them."""
 
     name = "DuckDB, Parquet files"
-    folder: Path
-
-    def __init__(self) -> None:
-        import duckdb
-
-        self.folder = Path(tempfile.mkdtemp())
-        self.connection = duckdb.connect()
 
     def prepare(self, case: Case, work: Work) -> None:
         """Write the target of a query; else there is an empty folder."""
-        self.case = case
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
+        super().prepare(case, work)
         self.connection.register("source", case.source)
         if work == "select":
             self.connection.register("target_rows", case.target)
@@ -212,19 +216,11 @@ class DuckDBParquet(SqlContestant):
             return f"COPY source TO '{self.folder}/parts' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (region))"
         return f"COPY source TO '{self.folder}/0.parquet' (FORMAT parquet, COMPRESSION zstd)"
 
-    def execute(self, statement: str) -> None:
-        """Write the files."""
-        self.connection.execute(statement)
-
     def query(self, statement: str) -> pa.Table:
         """Query the files."""
         columns = ", ".join(f'"{name}"' for name in self.case.source.column_names)
         rows = f"(SELECT {columns} FROM read_parquet('{self.folder}/**/*.parquet', hive_partitioning = true)) AS target"
-        return self.connection.sql(statement.replace("FROM target", f"FROM {rows}")).to_arrow_table()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.connection.close()
+        return super().query(statement.replace("FROM target", f"FROM {rows}"))
 
 
 class DeltaRs(Contestant):

@@ -36,7 +36,7 @@ NAVIGATION = {
         "docs/replay",
         "docs/trino-query",
     ],
-    "Look up": ["docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
+    "Look up": ["docs/options", "docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
     "Project": ["CONTRIBUTING", "CHANGELOG", "docs/decisions/key-index"],
 }
 

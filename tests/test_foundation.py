@@ -56,9 +56,11 @@ def test_load_ext_loads_nothing_heavy():
     assert out == "[]\n"
 
 
-def test_the_version_is_the_same_in_both_places():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == rowmerge_nb.__version__
+def test_a_build_reads_the_version_from_the_package():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    text = (ROOT / settings["tool"]["hatch"]["version"]["path"]).read_text(encoding="utf-8")
+    assert f'\n__version__ = "{rowmerge_nb.__version__}"\n' in text
 
 
 def test_constraints_pin_exact_versions_and_name_no_place_to_load_from():

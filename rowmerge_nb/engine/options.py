@@ -1,44 +1,29 @@
-"""Options of a statement, checked once, the same for functions and for magics."""
+"""The options of a statement: one field of `Options` each, from which checks, flags, settings, help and the page of options are made."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.engine.faults import fault_of
-from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.names import did_you_mean
-from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.constants import half_character
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.engine.tasks.faults import Fault
+    from rowmerge_nb.engine.tasks.handed import Keeping
 
-_CHOICES: Mapping[str, tuple[StrEnum, ...]] = {
-    "era": tuple(Era),
-    "duplicates": CHOSEN_RULES,
-    "dialect": tuple(Dialect),
-    "trace": tuple(TraceLevel),
-    "flow": tuple(Flow),
-}
-_OURS: Final = frozenset({"chooser"})
-"""Options that no user gives."""
+T = TypeVar("T")
 
-VERIFIERS = ("duckdb", "postgresql")
-"""The engines that a statement can be verified by."""
 NEAR_ROWS: Final = 2_000_000
-"""Of tables of at most so many rows the nearest keys are looked for where that is asked without a number."""
-
-RECORD_BYTES: Final = 1 << 26
-"""A record has so many bytes of pages, unless more are asked for."""
+"""The size of the largest table in which ``near=True`` looks for keys."""
 
 
 class Progress:
@@ -69,149 +54,92 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a statement is run.
+class Option:
+    """An option of statements, of cells, or of both.
 
     Args:
-        dry_run: plan the statement, but do not begin it.
-        paradigm: the row change paradigm to use, for connectors that have both; None for the table's own.
-        era: whose page layout: ``documents`` or ``current``.
-        duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
-        dialect: ``trino``, or ``extended`` for forms that other engines or later releases have, and Trino 476 refuses.
-        flow: how UPDATE and DELETE are executed: ``merge``, by the machinery of MERGE, or ``updatable``, by the older flow in which the
-            page source of a split changes the rows that it has read.
-        trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
-        verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
-            (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
-        near: the nearest keys of the rows of a MERGE that have no partner are looked for in tables of so many rows at most; True means 2,000,000,
-            and 0 that it is done for small statements alone.
-        check: read the table back after the commit, and compare its rows with those that the statement must have left: True, False, or None for
-            small tables of connectors that say `checked_after_commit`.
-        record: keep all pages that are handed to the connector, for `Result.record`: True, or the path of a file to save the record as; it is
-            also saved where the statement fails. Without it those of a call in a task that fails are kept.
-        record_bytes: so many bytes of pages are kept at most, and as many of the target's rows; 64 MiB by default.
-        record_every: of so many rows of the pages one is kept; 1 by default, which is all of them.
-        why: a condition in SQL on the rows of a MERGE, UPDATE or DELETE, over the columns of the target and, by alias, of the source: those
-            for which it is true, 30 at most, are in the trace whole, however large the statement is; ``""`` for none.
-        fault: what is to go wrong in a call of the connector's contract, and in which, as ``"store_merged_rows:2:after"``: see `fault_of`; None
-            for nothing.
-        rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
-        rules_off: names of plan rules that are not applied.
-        namespace: DataFrames that the statement may name.
-        parameters: the values of ``?`` in the statement, in their order.
-        progress: is told each step as it begins. An error that it raises does not end the statement: it is told as a warning, and the
-            steps after it are not told.
-        chooser: chooses the joined rows that the trace keeps, in place of the first of each clause; None but for an audit.
+        meaning: what it does, in a sentence or two.
+        name: its name in a cell, as in ``--name``; a field of `Options` sets it.
+        choices: the words that it takes, if it takes words of a list.
+        wanted: the type of its value, one of several, or a test of the value; None if `choices` or `convert` check it.
+        form: what a program passes, for the hint of an error.
+        convert: makes the value that the engine uses; raises RowMergeError if it cannot.
+        takes: a name for the value in a cell, as ``NAME``; ``""`` if it takes one of its choices, or no value.
+        short: its one-letter form in a cell, or ``""``.
+        assumed: the value if the cell writes none; None if a value is needed.
+        has_flag: whether cells can write it.
+        is_setting: whether ``%config`` and pyproject.toml can set it for all cells.
+        default: its value if it is not set.
+        unset: what applies without a value, in words; ``""`` if the default is a value.
+        page: where docs/ says more, as ``flows.md``; ``""`` for nowhere.
 
-    >>> Options().changed(era="current").era
-    <Era.CURRENT: 'current'>
-    >>> Options().changed(era="trino")
-    Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: era = 'trino' is not possible. There are: documents, current.
+    >>> Option("", name="dry-run").keyword, Option("", name="output", takes="NAME", short="o").flags
+    ('dry_run', '-o NAME, --output NAME')
     """
 
-    dry_run: bool = False
-    paradigm: RowChangeParadigm | None = None
-    era: Era = Era.DOCUMENTS
-    duplicates: RepeatedMatches = RepeatedMatches.TRINO
-    dialect: Dialect = Dialect.TRINO
-    flow: Flow = Flow.MERGE
-    trace: TraceLevel = TraceLevel.AUTO
-    verify: str | None = None
-    near: int = 0
-    check: bool | None = None
-    record: bool | str = False
-    record_bytes: int = RECORD_BYTES
-    record_every: int = 1
-    why: str = ""
-    fault: Fault | None = None
-    rehearse: bool = False
-    rules_off: frozenset[str] = frozenset()
-    namespace: Mapping[str, Any] = field(default_factory=dict)
-    parameters: tuple[Any, ...] = ()
-    progress: Callable[[str], None] | None = None
-    chooser: RowChooser | None = None
-
-    def changed(self, **values: Any) -> Options:
-        """Give options with some values replaced; None leaves a value as it is.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what there is.
-        """
-        names = [f.name for f in fields(self) if f.name not in _OURS]
-        given = {}
-        for name, value in values.items():
-            if name not in names:
-                raise RowMergeError(
-                    f"There is no option '{name}'",
-                    code="INVALID_ARGUMENTS",
-                    hint=did_you_mean(name, names) or f"There are: {', '.join(names)}.",
-                )
-            if value is not None:
-                given[name] = _checked(name, value)
-        return replace(self, **given)
+    meaning: str
+    name: str = ""
+    choices: tuple[str, ...] = ()
+    wanted: type | tuple[type, ...] | Callable[[Any], bool] | None = None
+    form: str = ""
+    convert: Callable[[Any], Any] | None = None
+    takes: str = ""
+    short: str = ""
+    assumed: str | None = None
+    has_flag: bool = True
+    is_setting: bool = False
+    default: Any = None
+    unset: str = ""
+    page: str = ""
 
     @property
-    def keeping(self) -> Keeping:
-        """Which pages tasks keep of those that they hand to the connector."""
-        return Keeping(self.record_bytes, always=True, every=self.record_every) if self.record else IN_CASE
+    def keyword(self) -> str:
+        """Its name in programs."""
+        return self.name.replace("-", "_")
 
-    def step(self, name: str) -> None:
-        """Tell that a step begins."""
-        if self.progress is not None:
-            self.progress(name)
+    @property
+    def values(self) -> str:
+        """What a cell writes behind it; ``""`` for nothing."""
+        return self.takes or "|".join(self.choices)
+
+    @property
+    def flags(self) -> str:
+        """How a cell writes it."""
+        value = f" {self.values}" if self.values else ""
+        if self.assumed is not None and value:
+            value = f" [{self.values}]"
+        return f"-{self.short}{value}, --{self.name}{value}" if self.short else f"--{self.name}{value}"
+
+    def field(self, default: T) -> T:
+        """Return a field of `Options` with this default, which the type checker takes for its value."""
+        return field(default=default, metadata={"option": self})
+
+    def accept(self, value: Any) -> Any:
+        """Return a program's value as the engine uses it.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for a value that the option does not take; the hint says what it takes.
+
+        >>> Option("", name="flow", choices=tuple(Flow)).accept("updatable")
+        <Flow.UPDATABLE: 'updatable'>
+        """
+        if self.wanted is not None:
+            checked(value, self.keyword, self.wanted, self.form)
+        elif self.choices:
+            words = {str(choice): choice for choice in self.choices}
+            word = str(value)
+            value = words.get(word) or words.get(word.upper()) or _refuse(self.keyword, value, words)
+        return value if self.convert is None else self.convert(value)
 
 
-def _checked(name: str, value: Any) -> Any:
-    if name == "paradigm":
-        if isinstance(value, RowChangeParadigm):
-            return value
-        if str(value).upper() in RowChangeParadigm.__members__:
-            return RowChangeParadigm[str(value).upper()]
-        _refuse(name, value, tuple(RowChangeParadigm.__members__))
-    if name == "rules_off":
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            _refuse(name, value, tuple(RULES))
-        for rule in value:
-            if not isinstance(rule, str) or rule not in RULES:
-                _refuse(name, rule, tuple(RULES))
-        return frozenset(value)
-    if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
-        _refuse(name, value, (*VERIFIERS, "postgresql://..."))
-    if name in {"dry_run", "rehearse"}:
-        # Whatever else counts as true, or as false, would decide whether a table is changed.
-        return checked(value, name, bool, "True or False")
-    if name == "check":
-        return checked(value, "check", lambda given: isinstance(given, bool), "True, False, or None for what the connector says")
-    if name == "near":
-        rows = checked(value, "near", _is_bound, "True, False, or the number of rows of a table at most, from 0")
-        return NEAR_ROWS if rows is True else int(rows)
-    if name == "record":
-        if isinstance(value, bool):
-            return value
-        return checked(checked_path(value, "record"), "record", _is_named, "the path of a file, True or False")
-    if name in {"record_bytes", "record_every"}:
-        return checked(value, name, _is_positive, "a whole number from 1")
-    if name == "why":
-        return checked(value, "why", _is_condition, "a condition on rows in SQL, as \"t.customer = 'Dave'\"")
-    if name == "fault":
-        return fault_of(value)
-    if name == "progress":
-        return (
-            value
-            if isinstance(value, Progress)
-            else Progress(checked(value, "progress", callable, "a function of a step's name"))
-        )
-    if name == "parameters":
-        return tuple(checked(value, "parameters", lambda given: isinstance(given, list | tuple), "a list of values"))
-    if name == "namespace":
-        return checked(value, "namespace", Mapping, "a dictionary of DataFrames")
-    if name in _CHOICES:
-        choices = _CHOICES[name]
-        if str(value) not in choices:
-            _refuse(name, value, choices)
-        return choices[choices.index(str(value))]
-    return value
+def _refuse(name: str, value: object, choices: Iterable[str]) -> NoReturn:
+    raise RowMergeError(
+        f"{name} = {str(value)!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}."
+    )
+
+
+def _is_verifier(value: Any) -> bool:
+    return str(value) in {"duckdb", "postgresql"} or str(value).startswith(("postgresql://", "postgres://"))
 
 
 def _is_positive(value: Any) -> bool:
@@ -222,15 +150,226 @@ def _is_condition(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and half_character(value) is None
 
 
-def _is_named(path: str) -> bool:
-    return path != ""
-
-
 def _is_bound(value: Any) -> bool:
     return isinstance(value, int) and value >= 0
 
 
-def _refuse(name: str, value: object, choices: tuple[str, ...]) -> None:
-    raise RowMergeError(
-        f"{name} = {str(value)!r} is not possible", code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}."
+def _near_rows(value: int) -> int:
+    return NEAR_ROWS if value is True else int(value)
+
+
+def _record_file(value: Any) -> bool | str:
+    if isinstance(value, bool):
+        return value
+    return checked(checked_path(value, "record"), "record", lambda path: path != "", "the path of a file, True or False")
+
+
+def _fault(value: Any) -> Fault:
+    from rowmerge_nb.engine.faults import fault_of
+
+    return fault_of(value)
+
+
+def _rules(value: Any) -> frozenset[str]:
+    from rowmerge_nb.plan.rules import RULES
+
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        _refuse("rules_off", value, RULES)
+    for rule in value:
+        if not isinstance(rule, str) or rule not in RULES:
+            _refuse("rules_off", rule, RULES)
+    return frozenset(value)
+
+
+def _progress(value: Callable[[str], None]) -> Progress:
+    return value if isinstance(value, Progress) else Progress(value)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a statement is run: the keywords of `Engine.run`, each with its default.
+
+    Each field is one option, and its metadata has the `Option`: meaning, check, flag and setting. docs/options.md shows them.
+    ``chooser`` is no option: an audit sets it to choose the joined rows that the trace keeps.
+
+    >>> Options().changed(era="current").era
+    <Era.CURRENT: 'current'>
+    >>> Options().changed(era="trino")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: era = 'trino' is not possible. There are: documents, current.
+    """
+
+    paradigm: RowChangeParadigm | None = Option(
+        "The row change paradigm, for stores that have both.",
+        choices=tuple(RowChangeParadigm),
+        is_setting=True,
+        unset="that of the table",
+    ).field(None)
+    flow: Flow = Option(
+        "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of updatable page sources.",
+        choices=tuple(Flow),
+        is_setting=True,
+        page="flows.md",
+    ).field(Flow.MERGE)
+    duplicates: RepeatedMatches = Option(
+        "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.",
+        choices=CHOSEN_RULES,
+        is_setting=True,
+        page="duplicates.md",
+    ).field(RepeatedMatches.TRINO)
+    era: Era = Option("Whose pages: those of the design documents, or today's Trino.", choices=tuple(Era), is_setting=True).field(
+        Era.DOCUMENTS
     )
+    dialect: Dialect = Option(
+        "Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.",
+        choices=tuple(Dialect),
+        is_setting=True,
+        page="../README.md#more-of-merge-the-extended-dialect",
+    ).field(Dialect.TRINO)
+    dry_run: bool = Option(
+        "Plan the statement and show the report of the plan, with the rows as far as they are known; nothing begins.",
+        wanted=bool,
+        form="True or False",
+    ).field(False)
+    rehearse: bool = Option(
+        "Run the statement up to and with its finish call, show everything, and roll it back: nothing is changed.",
+        wanted=bool,
+        form="True or False",
+    ).field(False)
+    trace: TraceLevel = Option(
+        "How many rows the report keeps: all of small statements and some of large ones, all, or counts only.",
+        choices=tuple(TraceLevel),
+        is_setting=True,
+    ).field(TraceLevel.AUTO)
+    verify: str | None = Option(
+        "Have another engine run the statement over the same rows, and compare; ROWMERGE_POSTGRES names a PostgreSQL server.",
+        choices=("duckdb", "postgresql"),
+        wanted=_is_verifier,
+        form="duckdb, postgresql or postgresql://...",
+        assumed="duckdb",
+        is_setting=True,
+        unset="none",
+        page="../README.md#a-second-opinion",
+    ).field(None)
+    check: bool | None = Option(
+        "Read the table back after the commit, and report whether it has the rows that the statement must have left.",
+        wanted=bool,
+        form="True, False, or None for what the connector says",
+        unset="small tables of connectors that ask for it",
+        page="debugging.md#the-truth-after-the-commit",
+    ).field(None)
+    near: int = Option(
+        "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables too; result.near() reports them.",
+        wanted=_is_bound,
+        form="True, False, or the number of rows of a table at most, from 0",
+        convert=_near_rows,
+        page="why.md#why-a-row-was-not-matched",
+    ).field(0)
+    record: bool | str = Option(
+        "Save the record of the statement as FILE: the pages handed to the connector, for rowmerge_nb.replay(FILE, connector).",
+        wanted=(bool, str, os.PathLike),
+        form="the path of a file, True or False",
+        convert=_record_file,
+        takes="FILE",
+        page="replay.md",
+    ).field(False)
+    record_bytes: int = Option(
+        "The size of a record: at most this many bytes of pages, and as many of the target's rows.",
+        wanted=_is_positive,
+        form="a whole number from 1",
+        has_flag=False,
+        page="replay.md",
+    ).field(1 << 26)
+    record_every: int = Option(
+        "Keep every n-th row of the pages in a record.",
+        wanted=_is_positive,
+        form="a whole number from 1",
+        has_flag=False,
+        page="replay.md",
+    ).field(1)
+    why: str = Option(
+        "For up to 30 joined rows for which a condition in SQL is true, report what every clause decided and why, in large tables too.",
+        wanted=_is_condition,
+        form="a condition on rows in SQL, as \"t.customer = 'Dave'\"",
+        takes="CONDITION",
+        page="why.md#rows-of-large-statements",
+    ).field("")
+    fault: Fault | None = Option(
+        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is before or after its work, ACTION raise, kill, delay or twice, and only STEP is needed. The report lists it as injected.",
+        form="a fault, as 'store_merged_rows:2:after'",
+        convert=_fault,
+        takes="STEP:CALL:PLACE:ACTION",
+        page="debugging.md#let-a-call-go-wrong",
+    ).field(None)
+    rules_off: frozenset[str] = Option(
+        "Names of plan rules that are not applied.", form="names of rules", convert=_rules, has_flag=False
+    ).field(frozenset())
+    namespace: Mapping[str, Any] = field(
+        default_factory=dict,
+        metadata={
+            "option": Option(
+                "DataFrames that the statement may name; a cell passes those of the notebook.",
+                wanted=Mapping,
+                form="a dictionary of DataFrames",
+                has_flag=False,
+            )
+        },
+    )
+    parameters: tuple[Any, ...] = Option(
+        "The values of the question marks in the statement, in their order.",
+        wanted=(list, tuple),
+        form="a list of values",
+        convert=tuple,
+        has_flag=False,
+    ).field(())
+    progress: Callable[[str], None] | None = Option(
+        "Called with each step as it begins; an error that it raises becomes a warning, and ends no statement.",
+        wanted=callable,
+        form="a function of a step's name",
+        convert=_progress,
+        has_flag=False,
+    ).field(None)
+    chooser: RowChooser | None = None
+
+    def changed(self, **values: Any) -> Options:
+        """Return options with some values replaced; None leaves a value as it is.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what there is.
+        """
+        new_values = {}
+        for name, value in values.items():
+            option = STATEMENT_OPTIONS.get(name)
+            if option is None:
+                raise RowMergeError(
+                    f"There is no option '{name}'",
+                    code="INVALID_ARGUMENTS",
+                    hint=did_you_mean(name, STATEMENT_OPTIONS) or f"There are: {', '.join(STATEMENT_OPTIONS)}.",
+                )
+            if value is not None:
+                new_values[name] = option.accept(value)
+        return replace(self, **new_values)
+
+    @property
+    def keeping(self) -> Keeping:
+        """Which pages tasks keep of those that they hand to the connector."""
+        from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
+
+        return Keeping(self.record_bytes, always=True, every=self.record_every) if self.record else IN_CASE
+
+    def step(self, name: str) -> None:
+        """Tell that a step begins."""
+        if self.progress is not None:
+            self.progress(name)
+
+
+STATEMENT_OPTIONS: Final[Mapping[str, Option]] = {
+    column.name: replace(
+        column.metadata["option"],
+        name=column.name.replace("_", "-"),
+        default=None if column.default is MISSING else column.default,
+    )
+    for column in fields(Options)
+    if column.metadata
+}
+"""The options of a statement by their keywords."""

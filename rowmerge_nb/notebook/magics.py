@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Bool, Enum, Int, Unicode
+from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
 
+from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.names import nearest
@@ -29,7 +30,7 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, OPTIONS, MagicUse, docstring, help_text, parse_line, states_of
+from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, SETTINGS, MagicUse, docstring, help_text, parse_line, states_of
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress, ends_with_cell
 from rowmerge_nb.notebook.template import Rendered, render
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
-
-_ENGINE_OPTIONS: Final = ("paradigm", "flow", "duplicates", "era", "dialect", "trace", "verify")
 
 
 @dataclass(frozen=True)
@@ -63,30 +62,27 @@ class _Cell:
     parts: str | None
 
 
-def _choices(name: str) -> list[str]:
-    return list(next(option.choices or (option.values,) for option in OPTIONS if option.name == name))
+def _trait(option: Option) -> TraitType[Any, Any]:
+    """Build the trait by which ``%config`` sets an option, from its choices or the type of its default."""
+    meaning = f"{option.meaning} Empty for {option.unset}." if option.unset else option.meaning
+    if option.choices:
+        words = [str(choice) for choice in option.choices]
+        trait: TraitType[Any, Any] = Enum(["", *words] if option.unset else words, str(option.default or ""), help=meaning)
+    elif isinstance(option.default, bool):
+        trait = Bool(option.default, help=meaning)
+    elif isinstance(option.default, int):
+        trait = Int(option.default, min=0, help=meaning)
+    else:
+        trait = Unicode(option.default, help=meaning)
+    return trait.tag(config=True)
+
+
+_Settings: Any = type("_Settings", (HasTraits,), {option.keyword: _trait(option) for option in SETTINGS})
 
 
 @magics_class
-class MergeMagic(Magics):
+class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made from the table of options
     """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era = "current"`` sets one."""
-
-    paradigm = Enum(["", *_choices("paradigm")], "", help="Row change paradigm; empty for that of the table.").tag(config=True)
-    flow = Enum(_choices("flow"), "merge", help="How UPDATE and DELETE are executed.").tag(config=True)
-    duplicates = Enum(_choices("duplicates"), "trino", help="Which repeated matches end a MERGE.").tag(config=True)
-    era = Enum(_choices("era"), "documents", help="Whose page layout is used.").tag(config=True)
-    dialect = Enum(_choices("dialect"), "trino", help="Which SQL is accepted.").tag(config=True)
-    trace = Enum(_choices("trace"), "auto", help="How many rows the report keeps.").tag(config=True)
-    verify = Enum(
-        ["", *_choices("verify")], "", help="Which other engine runs statements as well, to compare; empty for none."
-    ).tag(config=True)
-    show = Unicode("", help="Parts of the report to show, with commas; empty for the usual ones.").tag(config=True)
-    timings = Bool(default_value=False, help="Show times, which differ from run to run.").tag(config=True)
-    progress = Bool(default_value=True, help="Show a line of progress while a cell takes longer than half a second.").tag(
-        config=True
-    )
-    max_rows = Int(60, min=0, help="How many rows of a query are shown.").tag(config=True)
-    engine = Unicode("", help="Variable that holds the Engine to use; empty for the default engine.").tag(config=True)
 
     shell: InteractiveShell
 
@@ -210,11 +206,12 @@ class MergeMagic(Magics):
             return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
         if use.has("explain"):
             return engine.explain(text, **options)
-        asked: dict[str, Any] = {name: True for name in ("rehearse", "near", "check") if use.has(name)}
-        if use.has("record"):
-            asked["record"] = use.values["record"]
-        asked |= {name: use.values[name] for name in ("why", "fault") if use.has(name)}
-        return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
+        only_here = {
+            option.keyword: use.values[option.name] if option.values else True
+            for option in STATEMENT_OPTIONS.values()
+            if use.has(option.name) and not option.is_setting
+        }
+        return engine.run(text, **only_here, **options)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
         if use.has("compare") or use.has("audit"):
@@ -227,7 +224,11 @@ class MergeMagic(Magics):
         """Give the options for the engine: those of the line, else those of ``%config``."""
         from rowmerge_nb.engine.spark.frames import is_frame
 
-        chosen = {name: use.values.get(name) or self._configured(name) for name in _ENGINE_OPTIONS}
+        chosen = {
+            option.keyword: use.values.get(option.name) or self._configured(option.keyword)
+            for option in STATEMENT_OPTIONS.values()
+            if option.is_setting
+        }
         frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
         return {**chosen, "namespace": frames}
 

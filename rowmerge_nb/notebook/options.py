@@ -1,4 +1,4 @@
-"""The options of ``%%merge``: one table that parsing, help, completion and ``%merge options`` are made from."""
+"""The options of ``%%merge``: those of statements and those of cells alone, how they are parsed, and their help."""
 
 from __future__ import annotations
 
@@ -13,135 +13,88 @@ from itertools import zip_longest
 from keyword import iskeyword
 from typing import Final, NoReturn
 
+from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-
-@dataclass(frozen=True)
-class MagicOption:
-    """An option of the magic.
-
-    Args:
-        name: its name, as in ``--name``.
-        meaning: one sentence.
-        values: what the option takes: a name for people (``NAME``), the possible values with bars between, or ``""`` for none.
-        short: its one-letter form, or ``""``.
-        assumed: the value where the option stands without one; None if it must have one.
-    """
-
-    name: str
-    meaning: str
-    values: str = ""
-    short: str = ""
-    assumed: str | None = None
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The possible values; empty where any is.
-
-        >>> MagicOption("era", "", "documents|current").choices
-        ('documents', 'current')
-        """
-        return tuple(self.values.split("|")) if "|" in self.values else ()
-
-    @property
-    def flags(self) -> str:
-        """How it is written: ``-o NAME, --output NAME``."""
-        takes = f" {self.values}" if self.values else ""
-        if self.assumed is not None and takes:
-            takes = f" [{self.values}]"
-        return f"-{self.short}{takes}, --{self.name}{takes}" if self.short else f"--{self.name}{takes}"
-
-
-OPTIONS: Final = (
-    MagicOption("output", "Keep the result in this variable as well as showing it.", "NAME", "o"),
-    MagicOption(
-        "paradigm",
-        "The row change paradigm, for stores that have both.",
-        "CHANGE_ONLY_UPDATED_COLUMNS|DELETE_ROW_AND_INSERT_ROW",
+_OF_CELLS: Final = (
+    Option("Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"),
+    Option(
+        "Show the plan and run nothing: drawn in HTML, as text in fragments, as Trino prints it.",
+        "explain",
+        choices=("text", "dot", "json", "svg"),
+        assumed="text",
+        page="trino-differences.md#plans",
     ),
-    MagicOption(
-        "flow",
-        "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of updatable page sources.",
-        "merge|updatable",
-    ),
-    MagicOption("duplicates", "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.", "trino|standard"),
-    MagicOption("era", "Whose pages: those of the design documents, or today's Trino.", "documents|current"),
-    MagicOption(
-        "dialect", "Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.", "trino|extended"
-    ),
-    MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
-    MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
-    MagicOption(
+    Option(
+        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, words, verdicts; "
+        "or short, learn, connector, each of which is several parts.",
         "show",
-        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, words, verdicts; or short, learn, connector.",
-        "PART,PART",
+        takes="PART,PART",
+        is_setting=True,
+        default="",
+        unset="the usual parts",
     ),
-    MagicOption(
-        "rehearse", "Run the statement up to and with its finish call, show everything, and roll it back: nothing is changed."
-    ),
-    MagicOption(
-        "explore",
+    Option(
         "Show the explorer beneath the report: rows are followed step by step, and what becomes of them can be guessed.",
+        "explore",
+        page="explorer.md",
     ),
-    MagicOption(
-        "compare",
+    Option(
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
-        "flows|paradigms|duplicates",
+        "compare",
+        choices=("flows", "paradigms", "duplicates"),
+        page="../README.md#two-ways-side-by-side",
     ),
-    MagicOption(
-        "audit",
+    Option(
         "Evaluate the statement on its target as it was before, and compare what it leaves with what another engine has committed; "
         "nothing is written. States are versions, snapshots, tags, write ids or moments; without AFTER the table as it is.",
-        "BEFORE..AFTER",
+        "audit",
+        takes="BEFORE..AFTER",
+        page="audit.md",
     ),
-    MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
-    MagicOption(
-        "verify",
-        "Have another engine run the statement as well, and compare; a PostgreSQL server is named by ROWMERGE_POSTGRES.",
-        "duckdb|postgresql",
-        assumed="duckdb",
+    Option(
+        "The variable that holds the Engine to use.",
+        "engine",
+        takes="NAME",
+        is_setting=True,
+        default="",
+        unset="the default engine",
     ),
-    MagicOption(
-        "check",
-        "Read the table back after the commit, and tell whether it has the rows that the statement must have left.",
+    Option("Show times, which differ from run to run.", "timings", has_flag=False, is_setting=True, default=False),
+    Option(
+        "Show a line of progress while a cell takes longer than half a second.",
+        "progress",
+        has_flag=False,
+        is_setting=True,
+        default=True,
     ),
-    MagicOption(
-        "near",
-        "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables too; result.near() tells them.",
+    Option("How many rows of a query are shown.", "max-rows", has_flag=False, is_setting=True, default=60),
+    Option(
+        "With the command doctor: list what dead processes have left behind in the stores of all catalogs.",
+        "orphans",
+        page="stores.md#leftovers",
     ),
-    MagicOption(
-        "record",
-        "Save the record of the statement as FILE: the pages handed to the connector, for rowmerge_nb.replay(FILE, connector).",
-        "FILE",
+    Option("With the command doctor and --orphans: remove it; what belongs to living statements stays.", "remove"),
+    Option(
+        "With the command doctor: make the cache of classes with which Java starts with half the work; takes a minute.", "prepare"
     ),
-    MagicOption(
-        "why",
-        "Tell of the joined rows for which a condition in SQL is true what every clause said to them and why, in large tables too.",
-        "CONDITION",
-    ),
-    MagicOption(
-        "fault",
-        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is before or after its work, ACTION raise, kill, "
-        "delay or twice, and all but STEP may be left out. The report lists it as injected.",
-        "STEP:CALL:PLACE:ACTION",
-    ),
-    MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
-    MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
-    MagicOption("remove", "With the command doctor and --orphans: remove it; what belongs to living statements stays."),
-    MagicOption(
-        "prepare", "With the command doctor: make the cache of classes with which Java starts with half the work; takes a minute."
-    ),
-    MagicOption("help", "Show this page.", short="h"),
+    Option("Show all options and commands.", "help", short="h"),
 )
-"""All options, in the order of the help page."""
+"""Options that only cells and lines have."""
+ALL_OPTIONS: Final = (*STATEMENT_OPTIONS.values(), *_OF_CELLS)
+"""The options of statements, and those of cells and lines."""
+OPTIONS: Final = tuple(option for option in ALL_OPTIONS if option.has_flag)
+"""The options that a cell or a line can write, in the order of the help page."""
+SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
+"""The options that ``%config MergeMagic`` and pyproject.toml set for all cells."""
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
     "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",
-    "help": "this page",
+    "help": "all options and commands",
 }
 """What ``%merge`` does, by its first word."""
 
@@ -285,7 +238,7 @@ def _next_word(text: str) -> tuple[str, str]:
         return word[0], text[word.end() :].lstrip()
 
 
-def _option(word: str) -> tuple[MagicOption, str | None]:
+def _option(word: str) -> tuple[Option, str | None]:
     name, equals, value = word.partition("=")
     option = _BY_NAME.get(name[2:].replace("_", "-")) if name.startswith("--") else _BY_SHORT.get(name[1:])
     if option is None:
@@ -295,7 +248,7 @@ def _option(word: str) -> tuple[MagicOption, str | None]:
     return option, value if equals else None
 
 
-def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]:
+def _value(option: Option, given: str | None, rest: str) -> tuple[str, str]:
     if not option.values:
         if given is not None:
             _refuse(f"--{option.name} takes no value, and got '{given}'")
@@ -310,15 +263,17 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
         if missing:
             _refuse(f"--{option.name} needs a value", f"Write --{option.name} {option.values}")
         given, rest = word, after
-    if option.name in {"output", "engine"}:
+    if option.takes == "NAME":
         return _variable(f"--{option.name}", given), rest
-    allowed = option.choices or ((option.values,) if option.values.islower() else ())
-    wanted = given.upper() if option.name == "paradigm" else given.lower()
-    if allowed and wanted not in allowed:
-        near = nearest(wanted, allowed)
-        known = f"There are: {', '.join(allowed)}"
-        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {near}?" if near else known)
-    return wanted if allowed else given, rest
+    if not option.choices:
+        return given, rest
+    words = {str(choice).lower(): str(choice) for choice in option.choices}
+    word = given.lower()
+    if word not in words:
+        near = nearest(word, words)
+        known = f"There are: {', '.join(words.values())}"
+        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {words[near]}?" if near else known)
+    return words[word], rest
 
 
 def _variable(where: str, name: str) -> str:
@@ -331,7 +286,7 @@ def _refuse(message: str, hint: str | None = None) -> NoReturn:
     raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
 
 
-def help_text(options: Sequence[MagicOption] = OPTIONS) -> str:
+def help_text(options: Sequence[Option] = OPTIONS) -> str:
     """Write the help page.
 
     >>> print(help_text().splitlines()[0])
@@ -340,7 +295,7 @@ def help_text(options: Sequence[MagicOption] = OPTIONS) -> str:
     return "\n".join(_help_lines(options))
 
 
-def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
+def _help_lines(options: Sequence[Option]) -> Iterator[str]:
     yield "%%merge [options] [NAME <<]        runs the SQL statements of the cell"
     yield "%merge [options] STATEMENT         runs one statement"
     for name, meaning in COMMANDS.items():
@@ -356,10 +311,10 @@ def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
     yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."
 
 
-def docstring(options: Sequence[MagicOption] = OPTIONS) -> str:
+def docstring(options: Sequence[Option] = OPTIONS) -> str:
     r"""Write what ``%merge?`` and Shift-Tab show: an example, and the options as a table.
 
-    >>> print(docstring(OPTIONS[2:3]).split("\n\n")[2])
+    >>> print(docstring(OPTIONS[1:2]).split("\n\n")[2])
     option         values                      meaning
     -------------- --------------------------- --------------------------------------------------------
     --flow         merge                       How UPDATE and DELETE are executed: by the machinery of
@@ -373,11 +328,11 @@ def docstring(options: Sequence[MagicOption] = OPTIONS) -> str:
     return f"Run SQL statements, and show what happened.\n\n{_EXAMPLE}\n\n{table}\n\n{behind}"
 
 
-def _flag(option: MagicOption) -> str:
+def _flag(option: Option) -> str:
     return f"-{option.short}, --{option.name}" if option.short else f"--{option.name}"
 
 
-def _taken(option: MagicOption) -> str:
+def _taken(option: Option) -> str:
     """Write an option's values below one another."""
     return "\n".join([*option.values.split("|"), *([f"(or nothing: {option.assumed})"] if option.assumed is not None else [])])
 

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
+
+T = TypeVar("T")
+
+
+def always(value: T) -> Callable[[Any], T]:
+    """Build a getter that returns the same value in all transactions of a connector.
+
+    >>> class Shop:
+    ...     get_table_properties = always({"shelf": "where it is"})
+    >>> Shop().get_table_properties()
+    {'shelf': 'where it is'}
+    """
+    return lambda _: value
 
 
 @dataclass(frozen=True)

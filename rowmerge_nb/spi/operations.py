@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum, StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 
@@ -38,7 +38,7 @@ STORING: Final = (Operation.INSERT, Operation.UPDATE)
 """The operations of clauses that make a row to store."""
 
 
-class RowChangeParadigm(Enum):
+class RowChangeParadigm(StrEnum):
     """How a connector represents a changed row (design documents, "RowChangeParadigm").
 
     >>> RowChangeParadigm["CHANGE_ONLY_UPDATED_COLUMNS"].name

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
-import threading
 import uuid
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table, described_columns
-from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
     adopted_write_ids,
@@ -43,7 +40,8 @@ from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
 from rowmerge_nb.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
-from rowmerge_nb.spi.connector import Connector, Orphan
+from rowmerge_nb.spi.connector import Connector, Orphan, always
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,6 +77,12 @@ class HiveAcidConnector(Connector):
     commits_in_thread = True
     checked_after_commit = False
 
+    get_split_manager = always(HiveSplitManager())
+    get_page_source_provider = always(HivePageSourceProvider())
+    get_page_sink_provider = always(HivePageSinkProvider())
+    get_node_partitioning_provider = always(HivePartitioningProvider())
+    get_table_properties = always(TABLE_PROPERTIES)
+
     def __init__(
         self,
         directory: str | Path | None = None,
@@ -108,9 +112,7 @@ class HiveAcidConnector(Connector):
                 hint="Write HiveAcidConnector('lake/').",
             )
         self.warehouse = self.metastore.schema_location("default")
-        self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._transactions: dict[int, HiveTransaction] = {}
+        self._transactions = Transactions[HiveTransaction](self.name)
         self._unended: set[int] = set()
 
     # -- contract -------------------------------------------------------------------------------------------------
@@ -120,13 +122,10 @@ class HiveAcidConnector(Connector):
         """The warehouse, or the directory that the embedded metastore and the warehouse are in."""
         return self.warehouse if self.metastore.shared else self.warehouse.parent
 
-    def begin_transaction(self) -> HiveTransactionHandle:
+    def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction; the metastore hears of it when rows are written."""
         self._end_late()
-        with self._lock:
-            handle = HiveTransactionHandle(next(self._numbers))
-            self._transactions[handle.number] = HiveTransaction(codec=self._codec)
-            return handle
+        return self._transactions.begin(lambda _: HiveTransaction(codec=self._codec))
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Make the transaction's changes visible, all of them or none.
@@ -135,7 +134,7 @@ class HiveAcidConnector(Connector):
             ConnectorError: TRANSACTION_CONFLICT if another transaction changed rows of the same table, or of the same partition of
                 a partitioned table, after this one began to read.
         """
-        number = _number(transaction_handle)
+        number = self._transactions.number(transaction_handle)
         transaction = self._transactions[number]
         # Asked before: once the change is visible, a metastore that does not answer must not make a failure of it.
         dropped = [table for table in transaction.removed if self._has_own_folder(table)]
@@ -151,8 +150,7 @@ class HiveAcidConnector(Connector):
                     # Its files may be a table's by now.
                     del self._transactions[number]
                 raise
-        with self._lock:
-            del self._transactions[number]
+        del self._transactions[number]
         # The change is visible. What is left over belongs to no table, and is listed by `orphans` if it stays.
         for folder in transaction.folders:
             forget_creation(folder.path)
@@ -162,8 +160,7 @@ class HiveAcidConnector(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Hide for ever what the transaction has written, and remove it; nothing of one that was committed all the same."""
-        with self._lock:
-            transaction = self._transactions.pop(_number(transaction_handle), None)
+        transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is None:
             return
         if transaction.number is None and transaction.beginning:
@@ -217,27 +214,7 @@ class HiveAcidConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
         """Give the metadata of a transaction."""
-        return HiveAcidMetadata(self.metastore, self._transactions[_number(transaction_handle)])
-
-    def get_split_manager(self) -> HiveSplitManager:
-        """Give the split manager."""
-        return HiveSplitManager()
-
-    def get_page_source_provider(self) -> HivePageSourceProvider:
-        """Give the provider of page sources."""
-        return HivePageSourceProvider()
-
-    def get_page_sink_provider(self) -> HivePageSinkProvider:
-        """Give the provider of sinks."""
-        return HivePageSinkProvider()
-
-    def get_node_partitioning_provider(self) -> HivePartitioningProvider:
-        """Give the provider of bucket functions."""
-        return HivePartitioningProvider()
-
-    def get_table_properties(self) -> Mapping[str, str]:
-        """Give the table properties that CREATE TABLE accepts."""
-        return TABLE_PROPERTIES
+        return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
         """Give what CALL can do: compact, register and unregister tables, clean up."""
@@ -457,8 +434,7 @@ class HiveAcidConnector(Connector):
         processes = self._aborted_dead()
         running = {transaction.number for transaction in self.metastore.open_transactions()}
         known = {Path(table.location) for table in self._tables()}
-        with self._lock:
-            known |= {folder.path for transaction in self._transactions.values() for folder in transaction.folders}
+        known |= {folder.path for transaction in tuple(self._transactions.values()) for folder in transaction.folders}
         orphans = [
             path
             for table, paths in candidates.items()
@@ -517,12 +493,6 @@ def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
             hint="Run: pip install 'rowmerge-nb[hive]'",
         ) from None
     return ThriftMetastore(uri, folder)
-
-
-def _number(handle: ConnectorTransactionHandle) -> int:
-    if not isinstance(handle, HiveTransactionHandle):
-        raise TypeError(f"{handle!r} is not a transaction of this connector")
-    return handle.number
 
 
 def _place_all(directories: Sequence[tuple[Path, Path]], record: list[PlacedFolder]) -> None:

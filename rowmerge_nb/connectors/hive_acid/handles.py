@@ -14,7 +14,6 @@ from rowmerge_nb.spi.handles import (
     ConnectorMergeTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
-    ConnectorTransactionHandle,
     own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -30,13 +29,6 @@ ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("ro
 @dataclass(frozen=True)
 class HiveRowIdColumn(ColumnHandle):
     """The row id: told by its class, since a table may have a column of any name."""
-
-
-@dataclass(frozen=True)
-class HiveTransactionHandle(ConnectorTransactionHandle):
-    """A transaction of the connector, by number."""
-
-    number: int
 
 
 @dataclass(frozen=True)

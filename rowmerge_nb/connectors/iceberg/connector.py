@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog, other_owner
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io
-from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
+from rowmerge_nb.connectors.iceberg.handles import iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     Removal,
     Search,
@@ -36,9 +35,10 @@ from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Re
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
 from rowmerge_nb.errors import ConnectorError, checked, checked_path, error_text
-from rowmerge_nb.spi.connector import Connector, Orphan
+from rowmerge_nb.spi.connector import Connector, Orphan, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
-    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
+    from rowmerge_nb.spi.procedures import Procedure
 
 _REMEMBERED: Final = 1_000
 """Of so many ended statements the files are known by name; what older ones have left is told by its age."""
@@ -86,6 +86,12 @@ class IcebergConnector(Connector):
     name = "iceberg"
     checked_after_commit = False
 
+    get_page_source_provider = always(IcebergPageSourceProvider())
+    get_page_sink_provider = always(IcebergPageSinkProvider())
+    get_node_partitioning_provider = always(IcebergPartitioningProvider())
+    get_table_properties = always(TABLE_PROPERTIES)
+    get_table_procedures = always(TABLE_PROCEDURES)
+
     def __init__(
         self,
         warehouse: str | Path | None = None,
@@ -120,8 +126,7 @@ class IcebergConnector(Connector):
         self._upkeep = Upkeep(Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of)
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._transactions: dict[int, IcebergTransaction] = {}
+        self._transactions = Transactions[IcebergTransaction](self.name)
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
         self._late: list[tuple[float, IcebergTransaction]] = []
         self._searched = threading.local()
@@ -133,14 +138,12 @@ class IcebergConnector(Connector):
         """The warehouse; None with a catalog of another kind, whose tables may be anywhere."""
         return self._directory
 
-    def begin_transaction(self) -> IcebergTransactionHandle:
+    def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction."""
         if self._late:
             self._sweep(_LATE_SECONDS)
         with self._lock:
-            handle = IcebergTransactionHandle(next(self._numbers))
-            self._transactions[handle.number] = IcebergTransaction()
-            return handle
+            return self._transactions.begin(lambda _: IcebergTransaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make the transaction's changes visible: a table gets one snapshot, or none.
@@ -148,7 +151,7 @@ class IcebergConnector(Connector):
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if another commit is in the way; ICEBERG_CATALOG_ERROR, ICEBERG_COMMIT_ERROR.
         """
-        transaction, version = self._transaction(transaction_handle), None
+        transaction, version = self._transactions.of(transaction_handle), None
         try:
             for action in transaction.actions:
                 version = action()
@@ -169,7 +172,7 @@ class IcebergConnector(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo the transaction: remove all files that its tasks have written, unless they may belong to a table by now."""
-        transaction = self._transactions.get(_number(transaction_handle))
+        transaction = self._transactions.get(self._transactions.number(transaction_handle))
         if transaction is None:
             return
         if transaction.asked:
@@ -211,35 +214,15 @@ class IcebergConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
-        return IcebergMetadata(self._tables, self._transaction(transaction_handle), self._upkeep)
+        return IcebergMetadata(self._tables, self._transactions.of(transaction_handle), self._upkeep)
 
     def get_split_manager(self) -> IcebergSplitManager:
         """Give the split manager."""
         return IcebergSplitManager(self)
 
-    def get_page_source_provider(self) -> IcebergPageSourceProvider:
-        """Give the provider of page sources."""
-        return IcebergPageSourceProvider()
-
-    def get_page_sink_provider(self) -> IcebergPageSinkProvider:
-        """Give the provider of sinks."""
-        return IcebergPageSinkProvider()
-
-    def get_node_partitioning_provider(self) -> IcebergPartitioningProvider:
-        """Give the provider of bucket functions."""
-        return IcebergPartitioningProvider()
-
-    def get_table_properties(self) -> Mapping[str, str]:
-        """Give the table properties that CREATE TABLE accepts."""
-        return TABLE_PROPERTIES
-
     def get_procedures(self) -> Sequence[Procedure]:
         """Give what CALL can do."""
         return procedures_of(self._rollback_to_snapshot)
-
-    def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Give what ALTER TABLE EXECUTE can do."""
-        return TABLE_PROCEDURES
 
     def close(self) -> None:
         """Close the catalog."""
@@ -255,7 +238,7 @@ class IcebergConnector(Connector):
     ) -> list[IcebergSplit]:
         """Cut what a scan reads into splits; record its condition for the check of the commit, unless it is an observation."""
         handle = iceberg_table(table_handle)
-        loaded = self._transaction(transaction_handle).loaded(handle)
+        loaded = self._transactions.of(transaction_handle).loaded(handle)
         filtered = expression_of(constraint, loaded.table.schema())
         if not session.is_observation:
             loaded.scans.append(filtered)
@@ -441,9 +424,6 @@ class IcebergConnector(Connector):
                 removed.append(orphan)
         return sorted(removed, key=lambda orphan: orphan.name)
 
-    def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
-        return self._transactions[_number(handle)]
-
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
         prefix = self._forget(handle).prefix
@@ -452,7 +432,7 @@ class IcebergConnector(Connector):
 
     def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:
-            transaction = self._transactions.pop(_number(handle))
+            transaction = self._transactions.pop(self._transactions.number(handle))
         transaction.stop()
         return transaction
 
@@ -506,9 +486,3 @@ def _are_properties(value: Any) -> bool:
 
 def _is_retention(value: Any) -> bool:
     return isinstance(value, timedelta) and value >= timedelta(0)
-
-
-def _number(handle: ConnectorTransactionHandle) -> int:
-    if not isinstance(handle, IcebergTransactionHandle):
-        raise TypeError(f"{handle!r} is not a transaction of this connector")
-    return handle.number

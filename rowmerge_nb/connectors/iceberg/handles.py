@@ -15,7 +15,6 @@ from rowmerge_nb.spi.handles import (
     ConnectorSplit,
     ConnectorTableExecuteHandle,
     ConnectorTableHandle,
-    ConnectorTransactionHandle,
     SchemaTableName,
     own,
 )
@@ -217,13 +216,6 @@ class IcebergPartitioningHandle(ConnectorPartitioningHandle):
             for path, transform in zip(paths, transforms, strict=True)
         )
         return f"iceberg:IcebergPartitioningHandle[update=false, partitionFunctions=[{functions}]]"
-
-
-@dataclass(frozen=True)
-class IcebergTransactionHandle(ConnectorTransactionHandle):
-    """A transaction of the connector, by number."""
-
-    number: int
 
 
 @dataclass(frozen=True)

@@ -529,16 +529,7 @@ class IcebergMetadata(ConnectorMetadata):
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Give the paradigm of all Iceberg tables.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED if the statement asks for the other one.
-        """
-        chosen = session.properties.get("row_change_paradigm")
-        if chosen not in {None, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name}:
-            raise ConnectorError(
-                f"Iceberg tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}", hint="Leave the option paradigm out."
-            )
+        """Return the paradigm of all Iceberg tables."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:

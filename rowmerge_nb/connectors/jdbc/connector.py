@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
@@ -16,10 +15,8 @@ from rowmerge_nb.connectors.jdbc.handles import (
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
     JdbcTableHandle,
-    JdbcTransactionHandle,
     RowIdColumn,
     table_handle_of,
-    transaction_number,
 )
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
@@ -28,12 +25,13 @@ from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -141,10 +139,11 @@ class JdbcConnector(Connector):
     commits_in_thread = True
     checked_after_commit = False
 
+    get_table_properties = always(TABLE_PROPERTIES)
+
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._numbers = itertools.count(1)
-        self._transactions: dict[int, JdbcTransaction] = {}
+        self._transactions = Transactions[JdbcTransaction]("jdbc")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.store.shown})"
@@ -153,20 +152,14 @@ class JdbcConnector(Connector):
     def new_transaction(self) -> JdbcTransaction:
         """Make a transaction."""
 
-    def begin_transaction(self) -> JdbcTransactionHandle:
+    def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction."""
-        return self.begun(self.new_transaction())
-
-    def begun(self, transaction: JdbcTransaction) -> JdbcTransactionHandle:
-        """Keep a transaction until it is ended; give its handle."""
-        handle = JdbcTransactionHandle(next(self._numbers))
-        self._transactions[handle.number] = transaction
-        return handle
+        return self._transactions.begin(lambda _: self.new_transaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Make everything done in the transaction last."""
         # It stays known until it is committed: if that fails, it is to be rolled back.
-        number = transaction_number(transaction_handle)
+        number = self._transactions.number(transaction_handle)
         self._transactions[number].commit()
         # The change is there: what cannot be removed now is listed by `orphans`.
         with suppress(RowMergeError, OSError):
@@ -174,13 +167,13 @@ class JdbcConnector(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo everything done in the transaction, and remove what tasks have staged."""
-        transaction = self._transactions.pop(transaction_number(transaction_handle), None)
+        transaction = self._transactions.pop(self._transactions.number(transaction_handle), None)
         if transaction is not None:
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
         """Give the metadata of a transaction."""
-        return JdbcMetadata(self.store, self._transactions[transaction_number(transaction_handle)])
+        return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
         """Give the split manager."""
@@ -194,10 +187,6 @@ class JdbcConnector(Connector):
         """Give the provider of sinks."""
         return JdbcPageSinkProvider(self.store)
 
-    def get_table_properties(self) -> Mapping[str, str]:
-        """Give the table properties that CREATE TABLE accepts."""
-        return TABLE_PROPERTIES
-
     def close(self) -> None:
         """Roll back what is still open."""
         while self._transactions:
@@ -207,7 +196,7 @@ class JdbcConnector(Connector):
 class JdbcSplitManager(ConnectorSplitManager):
     """Cuts large tables into ranges."""
 
-    def __init__(self, transactions: Mapping[int, JdbcTransaction]) -> None:
+    def __init__(self, transactions: Transactions[JdbcTransaction]) -> None:
         self._transactions = transactions
 
     def get_splits(
@@ -218,9 +207,7 @@ class JdbcSplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
         """Give the splits of a table; one at least."""
-        return self._transactions[transaction_number(transaction_handle)].splits(
-            table_handle_of(table_handle), constraint.domains
-        )
+        return self._transactions.of(transaction_handle).splits(table_handle_of(table_handle), constraint.domains)
 
 
 class JdbcMetadata(UpdatableJdbcMetadata):

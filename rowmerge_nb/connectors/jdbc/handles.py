@@ -11,7 +11,6 @@ from rowmerge_nb.spi.handles import (
     ConnectorMergeTableHandle,
     ConnectorSplit,
     ConnectorTableHandle,
-    ConnectorTransactionHandle,
     SchemaTableName,
     own,
 )
@@ -135,13 +134,6 @@ class JdbcSplit(ConnectorSplit):
 
 
 @dataclass(frozen=True)
-class JdbcTransactionHandle(ConnectorTransactionHandle):
-    """A transaction, by number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
 class Stage:
     """Where the attempts of one statement put their rows, until the driver applies those that count.
 
@@ -180,13 +172,6 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
     table_handle: JdbcTableHandle
     stage: Stage = field(default_factory=lambda: Stage(""))
     updated: Mapping[int, tuple[str, ...]] | None = None
-
-
-def transaction_number(handle: ConnectorTransactionHandle) -> int:
-    """Give the number of a transaction of this connector."""
-    if not isinstance(handle, JdbcTransactionHandle):
-        raise TypeError(f"{handle!r} is not a transaction of this connector")
-    return handle.number
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:

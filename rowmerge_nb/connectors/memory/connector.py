@@ -17,9 +17,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.memory.handles import (
     MemoryTableHandle,
-    MemoryTransactionHandle,
     table_handle_of,
-    transaction_number,
 )
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
@@ -29,13 +27,14 @@ from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.errors import ConnectorError, ExecutionError
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.spi.handles import (
         ConnectorSession,
@@ -62,27 +61,29 @@ class MemoryConnector(Connector):
     commits_in_thread = True
     checked_after_commit = False
 
+    get_page_source_provider = always(MemoryPageSourceProvider())
+    get_page_sink_provider = always(MemoryPageSinkProvider())
+    get_node_partitioning_provider = always(MemoryPartitioningProvider())
+    get_table_properties = always(TABLE_PROPERTIES)
+
     def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
         self.keep_versions = keep_versions
         self._schemas = set(schemas)
         self._views: dict[SchemaTableName, ConnectorViewDefinition] = {}
         self._lock = threading.RLock()
         self._tables: dict[SchemaTableName, MemoryTable] = {}
-        self._transactions: dict[int, MemoryTransaction] = {}
-        self._numbers = itertools.count(1)
+        self._transactions = Transactions[MemoryTransaction](self.name)
         self._versions = itertools.count(1)
         self._splits = SplitStore()
         self.turns = Turns()
 
     # -- contract -------------------------------------------------------------------------------------------------
 
-    def begin_transaction(self) -> MemoryTransactionHandle:
+    def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction."""
-        handle = MemoryTransactionHandle(next(self._numbers))
         # Another thread may be looking through the transactions for a version.
         with self._lock:
-            self._transactions[handle.number] = MemoryTransaction(handle.number)
-        return handle
+            return self._transactions.begin(MemoryTransaction)
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make the transaction's tables visible, all of them or none; give the version of the one that has changed.
@@ -91,7 +92,7 @@ class MemoryConnector(Connector):
             ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read. Rows that were only appended
                 go behind what others have made of the table; CONSTRAINT_VIOLATION if they repeat a key of it.
         """
-        number = transaction_number(transaction_handle)
+        number = self._transactions.number(transaction_handle)
         try:
             with self._lock:
                 return self._commit(self._transactions.pop(number))
@@ -133,7 +134,7 @@ class MemoryConnector(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
-        number = transaction_number(transaction_handle)
+        number = self._transactions.number(transaction_handle)
         with self._lock:
             self._transactions.pop(number, None)
             self._splits.sweep(set(self._transactions))
@@ -141,27 +142,11 @@ class MemoryConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
         """Give the metadata of a transaction."""
-        return MemoryMetadata(self, self._transactions[transaction_number(transaction_handle)])
+        return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
         """Give the split manager."""
         return MemorySplitManager(self)
-
-    def get_page_source_provider(self) -> MemoryPageSourceProvider:
-        """Give the provider of page sources."""
-        return MemoryPageSourceProvider()
-
-    def get_page_sink_provider(self) -> MemoryPageSinkProvider:
-        """Give the provider of sinks."""
-        return MemoryPageSinkProvider()
-
-    def get_node_partitioning_provider(self) -> MemoryPartitioningProvider:
-        """Give the provider of bucket functions."""
-        return MemoryPartitioningProvider()
-
-    def get_table_properties(self) -> Mapping[str, str]:
-        """Give the table properties that CREATE TABLE accepts."""
-        return TABLE_PROPERTIES
 
     def close(self) -> None:
         """Remove the files that large tables are read from."""

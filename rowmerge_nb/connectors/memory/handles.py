@@ -11,7 +11,6 @@ from rowmerge_nb.spi.handles import (
     ConnectorMergeTableHandle,
     ConnectorPartitioningHandle,
     ConnectorTableHandle,
-    ConnectorTransactionHandle,
     SchemaTableName,
     own,
 )
@@ -50,13 +49,6 @@ class MemoryTableHandle(ConnectorTableHandle):
 
 
 @dataclass(frozen=True)
-class MemoryTransactionHandle(ConnectorTransactionHandle):
-    """A transaction, by number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
 class MemoryInsertTableHandle(ConnectorInsertTableHandle):
     """A table that rows are appended to."""
 
@@ -87,13 +79,6 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
         """What EXPLAIN prints of it: the transforms one by one; buckets are left to the engine."""
         functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
         return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
-
-
-def transaction_number(handle: ConnectorTransactionHandle) -> int:
-    """Give the number of a transaction of this connector."""
-    if not isinstance(handle, MemoryTransactionHandle):
-        raise TypeError(f"{handle!r} is not a transaction of this connector")
-    return handle.number
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -19,11 +18,12 @@ from rowmerge_nb.engine.tasks.audit import (
     AuditingSourceProvider,
 )
 from rowmerge_nb.engine.tasks.bags import Bag
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import ConnectorTransactionHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -71,11 +71,6 @@ class TableState:
         return metadata.get_former_table_handle(session, self.name, self.version)
 
 
-@dataclass(frozen=True)
-class _Transaction(ConnectorTransactionHandle):
-    number: int
-
-
 @dataclass
 class _Opened:
     """The transactions of the stores that take part, by the connectors' identities."""
@@ -94,20 +89,18 @@ class AuditedTables(Connector):
         change: what the last statement would have changed.
     """
 
-    commits_in_finish = False
+    get_page_source_provider = always(AuditingSourceProvider())
+    get_page_sink_provider = always(AuditingSinkProvider())
 
     def __init__(self, kind: str) -> None:
         self.name = kind
         self.tables: dict[SchemaTableName, TableState] = {}
         self.change = Bag.none()
-        self._numbers = itertools.count(1)
-        self._open: dict[int, _Opened] = {}
+        self._open = Transactions[_Opened]("audit")
 
-    def begin_transaction(self) -> _Transaction:
+    def begin_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction; those of the stores begin when a table of theirs is looked up."""
-        handle = _Transaction(next(self._numbers))
-        self._open[handle.number] = _Opened()
-        return handle
+        return self._open.begin(lambda _: _Opened())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """End the transaction; nothing was changed in it."""
@@ -115,25 +108,17 @@ class AuditedTables(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """End the transactions of the stores, which have only read."""
-        opened = self._open.pop(own(transaction_handle, _Transaction).number, _Opened())
+        opened = self._open.pop(self._open.number(transaction_handle), _Opened())
         for connector, handle, _ in opened.stores.values():
             connector.rollback(handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
         """Give the metadata of a transaction."""
-        return _AuditedMetadata(self, self._open[own(transaction_handle, _Transaction).number])
+        return _AuditedMetadata(self, self._open.of(transaction_handle))
 
     def get_split_manager(self) -> ConnectorSplitManager:
         """Give what asks the stores for splits."""
         return _AuditedSplits(self)
-
-    def get_page_source_provider(self) -> AuditingSourceProvider:
-        """Give what reads the stores' splits."""
-        return AuditingSourceProvider()
-
-    def get_page_sink_provider(self) -> AuditingSinkProvider:
-        """Give what makes sinks that write nothing."""
-        return AuditingSinkProvider()
 
     def store(self, opened: _Opened, connector: Connector) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
         """Give a store with its transaction, which begins with the first call."""

@@ -45,8 +45,7 @@ def _value(name: str, word: str, variables: tuple[str, ...]) -> tuple[str, list[
         return _part(word)
     if name == "engine":
         return word, [(variable, "Engine") for variable in variables if variable.startswith(word)]
-    choices = option.choices or ((option.values,) if option.values.islower() else ())
-    return word, [(choice, "value") for choice in choices if choice.lower().startswith(word.lower())]
+    return word, [(str(choice), "value") for choice in option.choices if choice.lower().startswith(word.lower())]
 
 
 def _part(word: str) -> tuple[str, list[tuple[str, str]]]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector
-from rowmerge_nb.connectors.hive_acid.handles import ROW_ID_TYPE, HiveTableHandle, HiveTransactionHandle
+from rowmerge_nb.connectors.hive_acid.handles import ROW_ID_TYPE, HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
@@ -28,7 +28,7 @@ class Statement:
     def __init__(self, store: HiveAcidConnector, name: SchemaTableName = NAME) -> None:
         self.store = store
         self.session = ConnectorSession(f"q{next(_queries)}")
-        self.transaction: HiveTransactionHandle = store.begin_transaction()
+        self.transaction = store.begin_transaction()
         self.metadata: HiveAcidMetadata = store.get_metadata(self.transaction)
         self.handle: HiveTableHandle = self.metadata.get_table_handle(self.session, name)  # type: ignore[assignment]
 

@@ -20,7 +20,6 @@ from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,
     ConnectorTableMetadata,
-    RowChangeParadigm,
     SchemaTableName,
     parse_type,
 )
@@ -234,16 +233,6 @@ def test_rows_of_a_table_that_is_not_transactional_are_read_and_not_changed(tmp_
     ):
         assert "Modifying Hive table rows is only supported for transactional tables" in refused("NOT_SUPPORTED", call)
     refused("NOT_SUPPORTED", lambda: statement.metadata.begin_insert(statement.session, statement.handle, ()))
-
-
-def test_the_other_paradigm_is_refused(tmp_path: Path) -> None:
-    statement = Statement(make_table(tmp_path))
-    session = ConnectorSession("q", properties={"row_change_paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"})
-    assert (
-        statement.metadata.get_row_change_paradigm(statement.session, statement.handle)
-        is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
-    )
-    refused("NOT_SUPPORTED", lambda: statement.metadata.get_row_change_paradigm(session, statement.handle))
 
 
 def test_a_name_or_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:

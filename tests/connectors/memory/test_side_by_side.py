@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, ConnectorTableVersion, SchemaTableName, parse_type
 from rowmerge_nb.spi.alterations import AddColumn, SetTableComment
+from rowmerge_nb.spi.transactions import Transactions
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement
 
 NAME = SchemaTableName("default", "t")
@@ -91,7 +92,7 @@ def test_appends_of_many_threads_are_all_there() -> None:
 def test_a_transaction_may_begin_while_another_thread_looks_for_a_version() -> None:
     connector = store()
 
-    class Watched(dict[int, Any]):
+    class Watched(Transactions[Any]):
         def values(self) -> Any:
             for value in super().values():
                 beginning = threading.Thread(target=connector.begin_transaction)
@@ -102,7 +103,7 @@ def test_a_transaction_may_begin_while_another_thread_looks_for_a_version() -> N
 
     threads: list[threading.Thread] = []
     reading = statement(connector)
-    connector._transactions = Watched(connector._transactions)
+    connector._transactions.__class__ = Watched
     handle = reading.metadata.get_table_handle(reading.session, NAME)
     assert isinstance(handle, MemoryTableHandle)
     assert connector.splits_of(handle)

@@ -12,8 +12,8 @@ from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
 from rowmerge_nb.errors import ConnectorError, checked_path
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import JdbcTransactionHandle
     from rowmerge_nb.spi.connector import Orphan
+    from rowmerge_nb.spi.transactions import NumberedTransactionHandle
 from rowmerge_nb.connectors.jdbc.sqlite.store import SqliteStore
 
 
@@ -59,9 +59,9 @@ class SqliteConnector(JdbcConnector):
         """Make a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
-    def begin_explicit_transaction(self) -> JdbcTransactionHandle:
+    def begin_explicit_transaction(self) -> NumberedTransactionHandle:
         """Begin a transaction that notices when what it reads does not stay what it was."""
-        return self.begun(SqliteTransaction(self.store, create=self._create, repeatable=True))
+        return self._transactions.begin(lambda _: SqliteTransaction(self.store, create=self._create, repeatable=True))
 
     def orphans(self) -> list[Orphan]:
         """List directories of drivers that have died."""
