@@ -53,7 +53,7 @@ class Contestant(ABC):
         """Return the target's rows, or those of the query."""
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Return what the engine holds."""
 
     def files(self) -> dict[Path, int]:
         """Return the files and their sizes in bytes."""

@@ -85,7 +85,7 @@ class Memory:
 
 
 def resident(process: int) -> int:
-    """Give the bytes of memory that a process holds, 0 where that cannot be seen."""
+    """Return the bytes of memory that a process holds, 0 where that cannot be seen."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -93,7 +93,7 @@ def resident(process: int) -> int:
 
 
 def processor_time(process: int) -> float:
-    """Give the processor seconds of a process, of all below it, and of those below it that have ended; where the system tells (Linux)."""
+    """Return the processor seconds of a process, of all below it, and of those below it that have ended; where the system tells (Linux)."""
     seconds = 0.0
     for number in (process, *(number for number, _ in children(process))):
         with suppress(OSError):
@@ -103,7 +103,7 @@ def processor_time(process: int) -> float:
 
 
 def children(process: int) -> list[tuple[int, str]]:
-    """Give all processes below one, with their names."""
+    """Return all processes below one, with their names."""
     parents: dict[int, list[tuple[int, str]]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -39,7 +39,7 @@ class Tables:
         self.columns = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
 
     def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding:
-        """Give the table of a name."""
+        """Return the table of a name."""
         name = ".".join(parts)
         return TableBinding(name, "memory", ("memory", "default", name), self.columns, f"v_{name}")
 
@@ -47,27 +47,27 @@ class Tables:
         """There are no views."""
 
     def catalogs(self) -> Sequence[str]:
-        """Give the one catalog."""
+        """Return the one catalog."""
         return ["memory"]
 
     def default(self) -> tuple[str, str]:
-        """Give the default catalog and schema."""
+        """Return the default catalog and schema."""
         return "memory", "default"
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Give the one schema."""
+        """Return the one schema."""
         return ["default"]
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Tell whether it is the one schema."""
+        """Return whether it is the one schema."""
         return schema == "default"
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Tell whether defaults are kept, as in memory."""
+        """Return whether defaults are kept, as in memory."""
         return True
 
     def cascades(self, catalog: str) -> bool:
-        """Tell whether schemas go with what they hold, as in memory."""
+        """Return whether schemas go with what they hold, as in memory."""
         return True
 
     def replaces_tables(self, catalog: str) -> bool:
@@ -87,7 +87,7 @@ class Tables:
         return "ann"
 
     def stores_comments(self, catalog: str) -> bool:
-        """Tell whether comments are kept, as in memory."""
+        """Return whether comments are kept, as in memory."""
         return True
 
     def alters_fields(self, catalog: str) -> bool:
@@ -95,11 +95,11 @@ class Tables:
         return False
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Tell whether a MERGE can add columns, as in memory."""
+        """Return whether a MERGE can add columns, as in memory."""
         return True
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Give the table with more columns."""
+        """Return the table with more columns."""
         return replace(table, columns=(*table.columns, *columns))
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:

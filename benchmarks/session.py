@@ -92,7 +92,7 @@ class Held:
         )
 
     def row(self) -> str:
-        """Give the numbers under `TITLES`."""
+        """Return the numbers under `TITLES`."""
         numbers = (getattr(self, name) for name in self.__dataclass_fields__)
         return "".join(f"{number:>{len(title) + 2}}" for number, title in zip(numbers, self.TITLES, strict=True))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def spark_peers() -> list[Contestant]:
-    """Give the contestants whose libraries are named."""
+    """Return the contestants whose libraries are named."""
     python = os.environ.get("ROWMERGE_ICEBERG_PYTHON")
     jars = {"iceberg": os.environ.get("ROWMERGE_ICEBERG_JAR"), "delta": os.environ.get("ROWMERGE_DELTA_JARS")}
     return [SparkPeer(form, python, named) for form, named in jars.items() if python and named]

@@ -37,7 +37,7 @@ def postgresql(stack: ExitStack) -> str:
 
 
 def stores(dsn: str) -> list[Contestant]:
-    """Give one contestant for each store."""
+    """Return one contestant for each store."""
     return [
         Store("hive"),
         Store("hive", codec="ZSTD"),

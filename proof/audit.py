@@ -135,7 +135,7 @@ def trials(
 
 
 def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
-    """Give who has executed a statement, and the rows that it has left; None where it fails."""
+    """Return who has executed a statement, and the rows that it has left; None where it fails."""
     predicted = predict(scenario, "standard")
     if predicted.errors:
         return None

@@ -85,12 +85,12 @@ def _asked(engine: Backend, reference: Backend, scenario: Scenario, got: Outcome
 
 
 def _early(outcome: Outcome, backend: Backend) -> bool:
-    """Tell whether a backend may have failed on a value that no row is given."""
+    """Return whether a backend may have failed on a value that no row is given."""
     return bool(outcome.errors) and outcome.errors <= backend.eager
 
 
 def compare(got: Outcome, want: Outcome, possible: frozenset[str] = frozenset()) -> str:
-    """Say how an outcome differs from the one that was to be; ``""`` if it does not.
+    """Return how an outcome differs from the one that was to be; ``""`` if it does not.
 
     Args:
         got: the outcome of the engine.

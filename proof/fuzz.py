@@ -168,7 +168,7 @@ class _PerThread:
         self._known = threading.local()
 
     def get(self) -> tuple[Backend, Sequence[Backend]]:
-        """Give those of this thread."""
+        """Return those of this thread."""
         if not hasattr(self._known, "made"):
             engine, references = self._make()
             for backend in (engine, *references):
@@ -259,7 +259,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
-    """Give what makes the engine and its references."""
+    """Return what makes the engine and its references."""
     wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
     if unknown := sorted(set(wanted) - set(REFERENCES)):
         raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")
@@ -320,7 +320,7 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:
-    """Give the failures as scripts, the first ones made small."""
+    """Yield the failures as scripts, the first ones made small."""
     engine, references = make()
     try:
         for position, failure in enumerate(summary.failures):
@@ -339,7 +339,7 @@ class _Shown:
         self._last = time.monotonic()
 
     def progress(self, summary: Summary) -> None:
-        """Tell how far it is."""
+        """Report how far it is."""
         for failure in summary.failures[self._told :]:
             for difference in failure.differences:
                 print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)

@@ -20,7 +20,7 @@ _sessions: list[LazySession] = []
 
 
 def default_engine(*, start: bool = False) -> Engine:
-    """Give the process's default engine, on a local Spark session that starts when it is needed.
+    """Return the process's default engine, on a local Spark session that starts when it is needed.
 
     It is made at the first call, and anew where it has been closed: a notebook has no other way to get one that works.
 
@@ -45,7 +45,7 @@ def default_engine(*, start: bool = False) -> Engine:
 
 
 def made_engine() -> Engine | None:
-    """Give the default engine if it has been made; None where no statement has asked for it yet."""
+    """Return the default engine if it has been made; None where no statement has asked for it yet."""
     return _engines[0] if _engines else None
 
 

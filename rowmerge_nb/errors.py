@@ -142,7 +142,7 @@ class RowMergeError(Exception):
         return self.about or (self.line, self.column, self.length)
 
     def excerpt(self, first_line: int = 1) -> str:
-        r"""Give the line of the statement that the error is about, with a caret under the place.
+        r"""Return the line of the statement that the error is about, with a caret under the place.
 
         Args:
             first_line: the number printed for the statement's line 1, so that a cell can show its own line numbers.
@@ -175,7 +175,7 @@ class RowMergeError(Exception):
 
 
 def error_text(error: BaseException) -> str:
-    """Give the type and the text of an error that is not ours, whatever its own text does.
+    """Return the type and the text of an error that is not ours, whatever its own text does.
 
     >>> error_text(ValueError("no such file"))
     'ValueError: no such file'
@@ -192,7 +192,7 @@ def error_text(error: BaseException) -> str:
 
 
 def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
-    """Give back an argument that is of the form that it must have.
+    """Return an argument that is of the form that it must have.
 
     Args:
         value: what was given.
@@ -220,7 +220,7 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
 
 
 def checked_name(value: Any, name: str, of: str) -> str:
-    """Give back a name that programs hand over; INVALID_ARGUMENTS for what is none.
+    """Return a name that programs hand over; INVALID_ARGUMENTS for what is none.
 
     It is a text that is not blank, without a zero byte, and without a lone surrogate, which is half a character.
 
@@ -238,7 +238,7 @@ def checked_name(value: Any, name: str, of: str) -> str:
 
 
 def _is_kept(text: str) -> bool:
-    r"""Tell whether stores can keep a text.
+    r"""Return whether stores can keep a text.
 
     >>> _is_kept("Zoë"), _is_kept("a\0"), _is_kept("\ud800")
     (True, False, False)
@@ -250,7 +250,7 @@ def _is_kept(text: str) -> bool:
 
 
 def checked_path(value: Any, name: str) -> str:
-    """Give a path as a text; INVALID_ARGUMENTS for what is none, and for a path that no file has: with a zero byte, or half a character.
+    """Return a path as a text; INVALID_ARGUMENTS for what is none, and for a path that no file has: with a zero byte, or half a character.
 
     >>> checked_path("lake", "directory")
     'lake'

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def at_first_use(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Give a package's ``__getattr__`` and ``__dir__``: a name's module is imported when the name is first asked for.
+    """Return a package's ``__getattr__`` and ``__dir__``: a name's module is imported when the name is first asked for.
 
     Args:
         package: the package's name.

@@ -42,7 +42,7 @@ def backquoted(name: str) -> str:
 
 
 def nearest(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Give the known name that is most like a wanted one; None where none is.
+    """Return the known name that is most like a wanted one; None where none is.
 
     Args:
         wanted: what was written.

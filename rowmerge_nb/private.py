@@ -112,7 +112,7 @@ def needs_temporary_space() -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether an error says that a disk, or a user's share of it, is full.
+    """Return whether an error says that a disk, or a user's share of it, is full.
 
     >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
     (True, False)

@@ -73,7 +73,7 @@ def code(text: str) -> str:
 
 
 def code_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
-    """Give the parts of a sentence, and which of them `code` has marked.
+    """Return the parts of a sentence, and which of them `code` has marked.
 
     >>> code_parts("Write `USING t`.")
     (('Write ', False), ('USING t', True), ('.', False))

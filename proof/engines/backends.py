@@ -89,7 +89,7 @@ class Oracle:
     eager: frozenset[str] = frozenset()
 
     def run(self, scenario: Scenario) -> Outcome:
-        """Say what the statement must do."""
+        """Return what the statement must do."""
         return predict(scenario)
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ def _refuse_single_columns(scenario: Scenario) -> None:
 
 
 def trino_class(error: TrinoError | RowMergeError) -> str:
-    """Give the class of an error that has one of Trino's codes."""
+    """Return the class of an error that has one of Trino's codes."""
     # UPDATE has another code than MERGE for the same sentence.
     if error.code == "INVALID_ARGUMENTS" and "NOT NULL" in error.message:
         return NOT_NULL
@@ -264,7 +264,7 @@ def trino_class(error: TrinoError | RowMergeError) -> str:
 
 
 def _from_json(value: Any, kind: Type) -> Value:
-    """Give the value that Trino's protocol writes so.
+    """Return the value that Trino's protocol writes so.
 
     >>> from rowmerge_nb.spi.types import DATE
     >>> _from_json("2024-02-29", DATE)
@@ -337,7 +337,7 @@ class EngineUnderTest:
         return Outcome(multiset(_rows(after, target)), result.count)
 
     def _pass_over(self, error: RowMergeError) -> None:
-        """Tell what the older flow has not from what it does wrong."""
+        """Report what the older flow has not from what it does wrong."""
         if self._flow == "updatable" and (error.code == "NOT_SUPPORTED" or "Invalid descendant" in error.message):
             raise InexpressibleError(str(error)) from error
 
@@ -368,7 +368,7 @@ def _failed(error: Exception, kind: str) -> Outcome:
 
 
 def arrow_table(table: Table) -> pa.Table:
-    """Give a table as Arrow data of its exact types.
+    """Return a table as Arrow data of its exact types.
 
     >>> from rowmerge_nb.spi.types import DATE
     >>> from proof.statements.model import ColumnDefinition
@@ -381,7 +381,7 @@ def arrow_table(table: Table) -> pa.Table:
 
 
 def _rows(data: pa.Table, table: Table) -> Iterable[Row]:
-    """Give rows as tuples; what a driver gives as text becomes the number that it is."""
+    """Return rows as tuples; what a driver gives as text becomes the number that it is."""
     columns = []
     for column, array in zip(table.columns, data.columns, strict=True):
         values = array.to_pylist()

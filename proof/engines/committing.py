@@ -90,7 +90,7 @@ class Pyiceberg:
 
 
 def rows_as_table(target: Table, rows: Iterable[Row]) -> pa.Table:
-    """Give rows of a table as Arrow data of its exact types."""
+    """Return rows of a table as Arrow data of its exact types."""
     found = list(rows)
     columns = [[row[place] for row in found] for place in range(len(target.columns))]
     arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]

@@ -21,7 +21,7 @@ OLDEST: Final = 15
 
 
 def find_server() -> Path:
-    """Give the directory of the newest ``initdb`` and ``pg_ctl`` on this machine.
+    """Return the directory of the newest ``initdb`` and ``pg_ctl`` on this machine.
 
     Raises:
         SetupError: there is none that has MERGE.
@@ -78,7 +78,7 @@ def private_server() -> Iterator[str]:
 
 
 def _unprivileged() -> str | None:
-    """Give the user to become, or None where that is not needed."""
+    """Return the user to become, or None where that is not needed."""
     if os.geteuid() != 0:
         return None
     import pwd

@@ -113,7 +113,7 @@ class SparkIceberg:
         return engine.audit(name, before=self._before, after=after, statement=Printer("trino").statement(scenario))
 
     def _making(self, table: Table, mode: str, placed: Sequence[str]) -> list[str]:
-        """Give the statements that make a table with its rows anew."""
+        """Return the statements that make a table with its rows anew."""
         modes = ", ".join(f"'write.{kind}.mode' = '{mode}'" for kind in ("merge", "update", "delete"))
         by = f" PARTITIONED BY ({', '.join(placed)})" if placed else ""
         made = Printer("spark").create(table)

@@ -67,7 +67,7 @@ class TrinoClient:
         }
 
     def use(self, schema: str) -> None:
-        """Say in which schema names without one are to be looked up."""
+        """Describe in which schema names without one are to be looked up."""
         self._headers["X-Trino-Schema"] = schema
 
     def run(self, sql: str) -> TrinoAnswer:

@@ -28,12 +28,12 @@ class OutOfRangeError(Exception):
 
 
 def rows_in_scope(table: Table) -> list[dict[tuple[str, str], Any]]:
-    """Give a table's rows as environments, under the table's own name."""
+    """Return a table's rows as environments, under the table's own name."""
     return [{(table.name, name): value for name, value in zip(table.names, row, strict=True)} for row in table.rows]
 
 
 def evaluate(expression: Expression, row: Environment, scenario: Scenario) -> Any:
-    """Give the value of an expression.
+    """Return the value of an expression.
 
     Args:
         expression: what is evaluated.
@@ -80,7 +80,7 @@ def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) ->
 
 
 def aggregate(function: str, values: list[Any]) -> Any:
-    """Give ``max``, ``min`` or ``count`` of values; NULLs are passed over.
+    """Return ``max``, ``min`` or ``count`` of values; NULLs are passed over.
 
     >>> aggregate("max", [1, None, 3]), aggregate("count", [None]), aggregate("min", [])
     (3, 0, None)
@@ -92,7 +92,7 @@ def aggregate(function: str, values: list[Any]) -> Any:
 
 
 def coerce(value: Any, kind: Type) -> Any:
-    """Bring a value into a type, as an assignment does: decimals are rounded half away from zero.
+    """Convert a value into a type, as an assignment does: decimals are rounded half away from zero.
 
     Raises:
         OutOfRangeError: it does not fit.

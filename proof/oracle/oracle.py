@@ -68,7 +68,7 @@ class Outcome:
 
 
 def multiset(rows: Iterable[Row]) -> frozenset[tuple[Row, int]]:
-    """Give rows without their order, with their number.
+    """Return rows without their order, with their number.
 
     >>> sorted(multiset([(1,), (2,), (1,)]))
     [((1,), 2), ((2,), 1)]
@@ -77,7 +77,7 @@ def multiset(rows: Iterable[Row]) -> frozenset[tuple[Row, int]]:
 
 
 def predict(scenario: Scenario, rule: str | None = None) -> Outcome:
-    """Say what a statement must do.
+    """Return what a statement must do.
 
     Args:
         scenario: the statement and its tables.
@@ -104,11 +104,11 @@ class _Work:
     errors: set[str] = field(default_factory=set)
 
     def true(self, condition: Expression | None, row: Mapping[tuple[str, str], Any]) -> bool:
-        """Tell whether a condition is TRUE; there being none, it is."""
+        """Return whether a condition is TRUE; there being none, it is."""
         return condition is None or evaluate(condition, row, self.scenario) is True
 
     def stored(self, column: str, value: Expression, row: Mapping[tuple[str, str], Any]) -> Any:
-        """Give the value of an expression as its column stores it."""
+        """Return the value of an expression as its column stores it."""
         definition = self.scenario.target.column(column)
         try:
             result = coerce(evaluate(value, row, self.scenario), definition.type)
@@ -120,12 +120,12 @@ class _Work:
         return result
 
     def assigned(self, assignments: Sequence[Assignment], old: Row, row: Mapping[tuple[str, str], Any]) -> Row:
-        """Give the new version of a row: every expression sees the old one."""
+        """Return the new version of a row: every expression sees the old one."""
         new = {assignment.column: self.stored(assignment.column, assignment.value, row) for assignment in assignments}
         return tuple(new.get(name, value) for name, value in zip(self.scenario.target.names, old, strict=True))
 
     def inserted(self, action: InsertAction, row: Mapping[tuple[str, str], Any]) -> Row:
-        """Give a new row; columns that are not named become NULL."""
+        """Return a new row; columns that are not named become NULL."""
         target = self.scenario.target
         columns = action.columns or target.names
         null = {name: Literal(None, target.column(name).type) for name in target.names}
@@ -134,7 +134,7 @@ class _Work:
 
 
 def source_rows(source: Source, scenario: Scenario) -> list[Row]:
-    """Give the rows of a MERGE's source."""
+    """Return the rows of a MERGE's source."""
     if isinstance(source, TableSource):
         return list(scenario.table(source.table).rows)
     if isinstance(source, ValuesSource):
@@ -205,7 +205,7 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
 
 
 def _case_number(work: _Work, clauses: Sequence[Clause], row: Mapping[tuple[str, str], Any], *, matched: bool) -> int:
-    """Give the number of the first clause whose condition is TRUE, or -1."""
+    """Return the number of the first clause whose condition is TRUE, or -1."""
     fitting = (n for n, clause in enumerate(clauses) if clause.matched is matched and work.true(clause.condition, row))
     return next(fitting, NO_CASE)
 

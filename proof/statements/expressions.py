@@ -48,7 +48,7 @@ _COMPARISONS: Final = ("=", "=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM",
 
 
 def random_type(random: Random) -> Type:
-    """Give one of the basic types.
+    """Return one of the basic types.
 
     >>> from random import Random
     >>> random_type(Random(1)).base
@@ -59,7 +59,7 @@ def random_type(random: Random) -> Type:
 
 
 def random_value(random: Random, kind: Type) -> Any:
-    """Give a value of a type, not NULL: one out of few, so that rows meet."""
+    """Return a value of a type, not NULL: one out of few, so that rows meet."""
     if kind.base == "decimal":
         return coerce(Decimal(random.randint(-9_999, 9_999)) / 100, kind)
     if kind.base == "integer":

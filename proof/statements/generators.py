@@ -17,7 +17,7 @@ __all__ = ["scenarios"]
 
 
 def scenarios(kinds: Sequence[str] = KINDS) -> st.SearchStrategy[Scenario]:
-    """Give scenarios: a statement, its tables, and how it is to be run.
+    """Return scenarios: a statement, its tables, and how it is to be run.
 
     The choices are Hypothesis's own, so that it can make a scenario smaller that fails.
 

@@ -49,7 +49,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 
 def kind_of(kind: Type) -> str:
-    """Give a type without its parameters.
+    """Return a type without its parameters.
 
     >>> from rowmerge_nb.spi.types import decimal_of
     >>> kind_of(decimal_of(9, 2))
@@ -152,7 +152,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> ColumnDefinition:
-        """Give a column by its name."""
+        """Return a column by its name."""
         return next(column for column in self.columns if column.name == name)
 
 
@@ -332,7 +332,7 @@ class Scenario:
         return self.tables[0]
 
     def table(self, name: str) -> Table:
-        """Give a table by its name."""
+        """Return a table by its name."""
         return next(table for table in self.tables if table.name == name)
 
     @property

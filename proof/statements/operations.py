@@ -84,7 +84,7 @@ def _is_in(value: Any, *items: Any) -> bool | None:
 
 
 def case(*arguments: Any) -> Any:
-    """Give the value behind the first condition that is TRUE; the last argument is that of ELSE.
+    """Return the value behind the first condition that is TRUE; the last argument is that of ELSE.
 
     >>> case(None, 1, True, 2, 3)
     2
@@ -119,7 +119,7 @@ def _integer_quotient(dividend: int, divisor: int) -> int:
 
 
 def _remainder(dividend: int, divisor: int) -> int:
-    """Give what is left of a division toward zero: it has the sign of the dividend."""
+    """Return what is left of a division toward zero: it has the sign of the dividend."""
     return dividend - divisor * _integer_quotient(dividend, divisor)
 
 

@@ -24,7 +24,7 @@ __all__ = ["reduced"]
 
 
 def reduced(scenario: Scenario, still: Callable[[Scenario], bool], tries: int = 100) -> Scenario:
-    """Give a smaller scenario of which ``still`` holds, too.
+    """Return a smaller scenario of which ``still`` holds, too.
 
     Args:
         scenario: one of which ``still`` holds.
@@ -50,7 +50,7 @@ def reduced(scenario: Scenario, still: Callable[[Scenario], bool], tries: int = 
 
 
 def _smaller(scenario: Scenario) -> Iterator[Scenario]:
-    """Give scenarios with one thing less, the greatest steps first."""
+    """Yield scenarios with one thing less, the greatest steps first."""
     for position, table in enumerate(scenario.tables):
         for fewer in _fewer_rows(table):
             yield replace(scenario, tables=(*scenario.tables[:position], fewer, *scenario.tables[position + 1 :]))
@@ -101,7 +101,7 @@ def _smaller_conditions(condition: Expression | None) -> Iterator[Expression | N
 
 
 def _smaller_actions(action: Any) -> Iterator[Any]:
-    """Give actions with an assignment less, or with a plainer value."""
+    """Yield actions with an assignment less, or with a plainer value."""
     if isinstance(action, UpdateAction):
         for position, assignment in enumerate(action.assignments):
             before, after = action.assignments[:position], action.assignments[position + 1 :]
@@ -119,7 +119,7 @@ def _smaller_actions(action: Any) -> Iterator[Any]:
 
 
 def _smaller_expressions(expression: Expression) -> Iterator[Expression]:
-    """Give parts of an expression in its place; those of another type are refused by whoever runs them."""
+    """Yield parts of an expression in its place; those of another type are refused by whoever runs them."""
     if isinstance(expression, Cast):
         yield expression.argument
     if not isinstance(expression, Call):

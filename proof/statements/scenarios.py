@@ -48,7 +48,7 @@ SOURCE_ALIAS: Final = "s"
 
 
 def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
-    """Give a scenario of a series: the same one for the same seed and number, whatever came before.
+    """Return a scenario of a series: the same one for the same seed and number, whatever came before.
 
     Of a few tries it is the first that is predicted to change a row, or (not always) to fail: many random statements do nothing.
 
@@ -65,7 +65,7 @@ def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> S
 
 
 def random_scenario(random: Random, kinds: Sequence[str] = KINDS) -> Scenario:
-    """Give a scenario.
+    """Return a scenario.
 
     Args:
         random: where the choices come from.
@@ -163,7 +163,7 @@ def _merge(random: Random, tables: tuple[Table, ...]) -> MergeStatement:
 
 
 def _reachable(clauses: list[Clause], both: Expressions, inserting: Expressions) -> list[Clause]:
-    """Give conditions to clauses that would hide later ones: Trino takes such statements, most others do not."""
+    """Return conditions to clauses that would hide later ones: Trino takes such statements, most others do not."""
     made = []
     for number, clause in enumerate(clauses):
         hides = clause.condition is None and any(later.matched is clause.matched for later in clauses[number + 1 :])
@@ -201,7 +201,7 @@ def _on(random: Random, both: Expressions, source: Source) -> Expression:
 
 
 def _like(one: ColumnDefinition, other: ColumnDefinition) -> bool:
-    """Tell whether columns can be compared for equality."""
+    """Return whether columns can be compared for equality."""
     numbers = {"integer", "bigint"}
     return one.type.base == other.type.base or {one.type.base, other.type.base} <= numbers
 

@@ -82,7 +82,7 @@ class Digest:
 
 
 def digest(table: pa.Table) -> Digest:
-    """Give the digest of a table of ``id``, ``v`` and ``name``.
+    """Return the digest of a table of ``id``, ``v`` and ``name``.
 
     >>> digest(initial_rows(3)) == digest(initial_rows(3).take([2, 0, 1])), digest(initial_rows(3)) == digest(initial_rows(2))
     (True, False)
@@ -102,14 +102,14 @@ def digest(table: pa.Table) -> Digest:
 
 
 def initial_rows(count: int) -> pa.Table:
-    """Give the table's first rows."""
+    """Return the table's first rows."""
     ids = np.arange(count)
     names = pa.array([f"name {number}" for number in range(1000)])
     return pa.table({"id": ids, "v": ids * 7 % 1000, "name": pc.take(names, pa.array(ids % 1000))})
 
 
 def news(ids: np.ndarray[Any, Any], changes: int, number: int) -> pa.Table:
-    """Give the source of a MERGE: changes of nine rows in ten that are there, and of a tenth that is new."""
+    """Return the source of a MERGE: changes of nine rows in ten that are there, and of a tenth that is new."""
     random = np.random.default_rng(number)
     known = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
     added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(known))
@@ -119,7 +119,7 @@ def news(ids: np.ndarray[Any, Any], changes: int, number: int) -> pa.Table:
 
 
 def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
-    """Say what the table holds after the MERGE, computed without an engine.
+    """Return what the table holds after the MERGE, computed without an engine.
 
     >>> merged_rows(initial_rows(2), pa.table({"id": [1, 5], "v": [1, 30], "name": ["x", "y"]})).to_pylist()[1]
     {'id': 1, 'v': 8, 'name': 'x'}
@@ -201,7 +201,7 @@ class Driver:
             return {"error": "KeyboardInterrupt, and no word about the table", "changed": None, "untold": True}
 
     def look(self, *, remove: bool) -> dict[str, Any]:
-        """Tell what the table holds, and what is left behind."""
+        """Return what the table holds, and what is left behind."""
         connector = self._place.connector()
         try:
             orphans = [orphan.name for orphan in (connector.remove_orphans() if remove else connector.orphans())]

@@ -143,7 +143,7 @@ class Child:
         return [pid for pid, (_, command) in _session(self._process.pid).items() if command.partition(" ")[0].endswith(program)]
 
     def workers(self) -> list[int]:
-        """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""
+        """Return the Python workers of its Spark: what the daemon, which Java has started, has forked."""
         session = _session(self._process.pid)
         daemons = {
             pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
@@ -175,7 +175,7 @@ class Child:
 
 
 def _session(leader: int) -> dict[int, tuple[int, str]]:
-    """Give the parent and the command of every process that lives in the session of a child."""
+    """Return the parent and the command of every process that lives in the session of a child."""
     command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 4) for line in told.splitlines()]
@@ -309,7 +309,7 @@ class Trials:
         return self._random.uniform(earliest, LATEST) * self._seconds
 
     def _living_driver(self) -> Child:
-        """Give the driver that lives, or a new one."""
+        """Return the driver that lives, or a new one."""
         if self._driver is None:
             self._driver = Child(self._place)
             self._driver.ask("start")

@@ -141,11 +141,11 @@ class _WriteIds:
     hidden: frozenset[int]
 
     def is_valid(self, number: int) -> bool:
-        """Tell whether rows of a write id count."""
+        """Return whether rows of a write id count."""
         return number <= self.high and number not in self.hidden
 
     def is_valid_base(self, number: int, *, compacted: bool) -> bool:
-        """Tell whether a base counts: a compacted one may span aborted write ids, but no open one."""
+        """Return whether a base counts: a compacted one may span aborted write ids, but no open one."""
         if compacted:
             return number <= self.high and all(number < running for running in self.open)
         return self.is_valid(number)

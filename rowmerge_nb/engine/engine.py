@@ -92,14 +92,14 @@ class Engine:
         return self._session.spark
 
     def running_tasks(self) -> tuple[int, int] | None:
-        """Give how many tasks of the Spark stages that run now are done, and how many they have, from any thread.
+        """Return how many tasks of the Spark stages that run now are done, and how many they have, from any thread.
 
         None where none run, where Spark is not started, and with Spark Connect.
         """
         return self._session.tasks()
 
     def running_rows(self) -> int | None:
-        """Give how many rows the Spark stages that run now have read or handed on, whichever is more, as their finished tasks told, from any thread.
+        """Return how many rows the Spark stages that run now have read or handed on, whichever is more, as their finished tasks told, from any thread.
 
         None where none run or none was counted, where Spark is not started, and with Spark Connect: what our tasks read from a store by
         themselves Spark does not count until it is handed on.
@@ -201,7 +201,7 @@ class Engine:
         )
 
     def table(self, name: str, version: int | None = None) -> pa.Table:
-        """Give a table's rows: of memory tables without Spark, and former versions too; of others by a query.
+        """Return a table's rows: of memory tables without Spark, and former versions too; of others by a query.
 
         Args:
             name: the table's name of one to three parts.
@@ -231,7 +231,7 @@ class Engine:
         return self._catalogs.full_name(name)
 
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
-        """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
+        """Return a table's columns and properties; None if there is no such table. Names are in lower case."""
         name = (
             checked_name(catalog, "catalog", "catalog"),
             checked_name(schema, "schema", "schema"),
@@ -240,7 +240,7 @@ class Engine:
         return self._catalogs.metadata(name, self.options)
 
     def names(self, *parts: str) -> list[tuple[str, str]]:
-        """Give the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
+        """Return the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
 
         Tables and views of a schema are listed, and none of them is opened.
 
@@ -250,7 +250,7 @@ class Engine:
         return self._look(lambda tables: list(tables.below(_parts(parts))))
 
     def columns(self, *parts: str) -> list[tuple[str, str]] | None:
-        """Give the columns of a table or view with their types; None if there is none of that name.
+        """Return the columns of a table or view with their types; None if there is none of that name.
 
         Args:
             parts: the table's name, completed by the default catalog and schema.
@@ -262,7 +262,7 @@ class Engine:
         return None if found is None else [(column.name, str(column.type)) for column in found]
 
     def procedures(self, *parts: str) -> list[tuple[str, str]]:
-        """Give the names that may follow the first parts of a procedure's name, with what each is; below a whole name its arguments.
+        """Return the names that may follow the first parts of a procedure's name, with what each is; below a whole name its arguments.
 
         Args:
             parts: none, a catalog, a catalog and a schema, or all three.
@@ -275,7 +275,7 @@ class Engine:
         return self._look(lambda tables: list(tables.procedures_below(named)))
 
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
-        """Give the properties that ``CREATE TABLE ... WITH`` takes in the catalog of a table, and what each means.
+        """Return the properties that ``CREATE TABLE ... WITH`` takes in the catalog of a table, and what each means.
 
         Args:
             parts: the table's name, completed by the default catalog and schema; whether there is such a table is not asked.
@@ -298,7 +298,7 @@ class Engine:
             transaction.rollback()
 
     def tables(self) -> list[TableInfo]:
-        """Give all tables and views of all catalogs."""
+        """Return all tables and views of all catalogs."""
         transaction = self._catalogs.transaction(self.options)
         try:
             return list_tables(self._catalogs.connectors, self._catalogs.views, transaction)
@@ -306,7 +306,7 @@ class Engine:
             transaction.rollback()
 
     def orphans(self, *, remove: bool = False) -> list[CatalogOrphans]:
-        """Give, per catalog, what statements have left behind whose processes died; of living statements nothing.
+        """Return, per catalog, what statements have left behind whose processes died; of living statements nothing.
 
         Args:
             remove: remove it.
@@ -413,13 +413,13 @@ class Engine:
         )
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
-        """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
+        """Return an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
         self.start()
         self._session.adopted()
         return self._over(self._catalogs.with_copies(connectors, copies))
 
     def _over(self, catalogs: Catalogs) -> Engine:
-        """Give an engine over the same session, with these catalogs."""
+        """Return an engine over the same session, with these catalogs."""
         twin = copy.copy(self)
         twin._catalogs = catalogs  # noqa: SLF001 - it is one of us
         twin._runner = replace(self._runner, catalogs=catalogs)  # noqa: SLF001 - as above
@@ -479,5 +479,5 @@ class Engine:
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Give back the parts of a name, of which each is a text."""
+    """Return the parts of a name, of which each is a text."""
     return tuple(checked(part, f"part {index} of the name", str, "a text") for index, part in enumerate(names, 1))

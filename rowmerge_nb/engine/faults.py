@@ -28,7 +28,7 @@ _UNCOUNTED: Final = frozenset(
 
 @cache
 def steps() -> dict[str, bool]:
-    """Give the calls of the contract by name, each with whether a task makes it.
+    """Return the calls of the contract by name, each with whether a task makes it.
 
     >>> steps()["store_merged_rows"], steps()["commit"]
     (True, False)
@@ -111,7 +111,7 @@ def fault_of(value: Any) -> Fault:
 
 
 def _known_step(step: str) -> bool:
-    """Tell whether a step is called in tasks."""
+    """Return whether a step is called in tasks."""
     known = steps()
     if step not in known:
         _refuse(

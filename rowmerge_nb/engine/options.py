@@ -40,7 +40,7 @@ class Progress:
         self._tell: Callable[[str], object] | None = tell
 
     def __call__(self, name: str) -> None:
-        """Tell that a step begins."""
+        """Report that a step begins."""
         if self._tell is None:
             return
         try:
@@ -358,7 +358,7 @@ class Options:
         return Keeping(self.record_bytes, always=True, every=self.record_every) if self.record else IN_CASE
 
     def step(self, name: str) -> None:
-        """Tell that a step begins."""
+        """Report that a step begins."""
         if self.progress is not None:
             self.progress(name)
 

@@ -203,7 +203,7 @@ class Result:
         return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
 
     def why(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Why:
-        """Say why rows went the way they did: what ON and each WHEN condition came to for them, and which part decided.
+        """Return why rows went the way they did: what ON and each WHEN condition came to for them, and which part decided.
 
         Of a large statement, whose trace has not all rows, those that are asked for are looked up in the version of the target that the
         statement was made from, 30 at most, by one job of Spark; sources are read as they are now.
@@ -294,7 +294,7 @@ class Result:
         return RowCheck.of(self.trace, self._rows_left(), rows, by, padded=self._padded())
 
     def _padded(self) -> frozenset[str]:
-        """Give the columns of type char among those of the rows that it left."""
+        """Return the columns of type char among those of the rows that it left."""
         if self.trace.kind not in ROW_CHANGES:
             return (
                 frozenset(name for name, kind in self.trace.plan[0].layout if kind.startswith("char"))
@@ -328,7 +328,7 @@ class Result:
         return rows
 
     def record(self) -> Record:
-        """Give the record: the pages that the statement handed to its connector, and the rows that its target had.
+        """Return the record: the pages that the statement handed to its connector, and the rows that its target had.
 
         `rowmerge_nb.replay` makes the calls again, in this process and without Spark; ``record().save(path)`` keeps it.
 
@@ -346,7 +346,7 @@ class Result:
         )
 
     def explore(self) -> Explorer:
-        """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
+        """Return the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
 
         Raises:
             RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
@@ -408,7 +408,7 @@ class Result:
         return lay_beside(self.trace, query if isinstance(query, TrinoQuery) else trino_query(query))
 
     def verdicts(self) -> Verdicts:
-        """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.
+        """Return what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.
 
         Raises:
             RowMergeError: NOT_SUPPORTED if the statement is no MERGE, or ended before its rows were joined.
@@ -486,7 +486,7 @@ def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exact(table: pa.Table, pd: Any) -> Any:
-    """Give pandas types that hold integers and NULL together: as floats, large numbers would be others."""
+    """Return pandas types that hold integers and NULL together: as floats, large numbers would be others."""
     if not any(column.null_count for column in table.columns):
         return None
     import pyarrow as pa

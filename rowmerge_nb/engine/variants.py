@@ -107,7 +107,7 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
 
 
 def _obstacle(trace: Trace) -> str:
-    """Say why nothing can be derived; ``""`` if it can."""
+    """Return why nothing can be derived; ``""`` if it can."""
     pages = trace.pages
     if trace.state != StatementState.FINISHED:
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
@@ -124,7 +124,7 @@ def _obstacle(trace: Trace) -> str:
 
 
 def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Give the options that make a difference, and why one is not among them."""
+    """Return the options that make a difference, and why one is not among them."""
     choices: dict[str, tuple[str, ...]] = {}
     why = ""
     if pages.transformed and trace.kind != "DELETE":
@@ -139,13 +139,13 @@ def _choices(trace: Trace, pages: PageSample) -> tuple[dict[str, tuple[str, ...]
 
 
 def _has_old_rows(pages: PageSample) -> bool:
-    """Tell whether the old values of rows to delete are there, if there are such rows."""
+    """Return whether the old values of rows to delete are there, if there are such rows."""
     operations = pages.before.column(pages.layout.before.merge_row).flatten()[pages.layout.merge_row.operation]
     return _has_whole_targets(pages) or not pc.any(pc.equal(operations, int(Operation.DELETE))).as_py()
 
 
 def _same(derived: Trace, trace: Trace) -> bool:
-    """Tell whether what was derived for the run's own options is what the run has recorded."""
+    """Return whether what was derived for the run's own options is what the run has recorded."""
     ours, theirs = derived.pages, trace.pages
     assert ours is not None
     assert theirs is not None
@@ -190,7 +190,7 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
 
 
 def _columns(pages: PageSample) -> pa.Schema:
-    """Give the table's columns and, last, the row id."""
+    """Return the table's columns and, last, the row id."""
     channels = pages.layout.after
     return pa.schema([pages.after.schema.field(index) for index in (*channels.columns, channels.row_id)])
 
@@ -199,7 +199,7 @@ def _columns(pages: PageSample) -> pa.Schema:
 
 
 def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Give the page that goes into ``transform_page``, as an era has it."""
+    """Return the page that goes into ``transform_page``, as an era has it."""
     was, page, rows = pages.layout.before, pages.before, pages.before.num_rows
     location = [page.column(channel) for channel in was.write_redistribution_columns]
     cases = pc.fill_null(page.column(was.case_number), NO_CLAUSE)
@@ -216,7 +216,7 @@ def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Sch
 
 
 def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Array], cases: pa.Array) -> pa.StructArray:
-    """Give the merge rows as an era has them: they differ where a row is deleted, and where no clause has taken it."""
+    """Return the merge rows as an era has them: they differ where a row is deleted, and where no clause has taken it."""
     row = pages.before.column(pages.layout.before.merge_row)
     if layout.era is pages.layout.era:
         return row
@@ -244,7 +244,7 @@ def _merge_row(pages: PageSample, layout: PageLayout, location: Sequence[pa.Arra
 
 
 def _has_whole_targets(pages: PageSample) -> bool:
-    """Tell whether all columns of the target's rows are there."""
+    """Return whether all columns of the target's rows are there."""
     names = pages.witness.schema.names if pages.witness is not None else ()
     if pages.witness is None or "target" not in names:
         return False
@@ -253,7 +253,7 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _chosen(mask: pa.Array, true: pa.Array, false: pa.Array) -> pa.Array:
-    """Give the values of one array where a mask is true, and of the other where it is not, whatever their type."""
+    """Return the values of one array where a mask is true, and of the other where it is not, whatever their type."""
     rows = np.arange(len(mask))
     at = np.where(mask.to_numpy(zero_copy_only=False), rows, rows + len(mask))
     return pa.concat_arrays([true, false]).take(pa.array(at))
@@ -278,7 +278,7 @@ def _unique_ids(pages: PageSample) -> pa.Array:
 
 
 def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
-    """Give the page of a DELETE, which no processor transforms, as an era has it."""
+    """Return the page of a DELETE, which no processor transforms, as an era has it."""
     was, page = pages.layout.after, pages.after
     rows = page.num_rows
     arrays = [
@@ -302,7 +302,7 @@ def _ruled(made: Trace, rule: str) -> Trace:
 
 
 def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
-    """Give the target rows whose matches end the statement."""
+    """Return the target rows whose matches end the statement."""
     pages = trace.pages
     assert pages is not None
     assert pages.witness is not None
@@ -321,7 +321,7 @@ def _failing(trace: Trace) -> tuple[DuplicateGroup, ...]:
 
 
 def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
-    """Give the trace of a statement that repeated matches have ended; the page that was checked is shown all the same."""
+    """Return the trace of a statement that repeated matches have ended; the page that was checked is shown all the same."""
     pages = trace.pages
     assert pages is not None
     numbers = {source.case_number for source in groups[0].sources}
@@ -392,7 +392,7 @@ def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
 def _destination(
     placed_by: str, run: PageSample, channels: tuple[int, ...], placed: npt.NDArray[np.bool_], arguments: tuple[int, ...]
 ) -> Destination:
-    """Give how rows find their places, as far as it can be known without the connector.
+    """Return how rows find their places, as far as it can be known without the connector.
 
     Args:
         placed_by: see `rowmerge_nb.trace.nodes.ExchangeFacts`.
@@ -421,7 +421,7 @@ def _writers_of_tasks(run: PageSample, made: PageSample) -> tuple[int, ...]:
 
 
 def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSample, ...]]:
-    """Give what each writer would be handed; how many pages and fragments that makes is not known."""
+    """Return what each writer would be handed; how many pages and fragments that makes is not known."""
     numbers = np.array(pages.writers, np.int64)
     records, samples = [], []
     for writer in np.unique(numbers[numbers != _UNKNOWN]).tolist():
@@ -435,5 +435,5 @@ def _stored(pages: PageSample) -> tuple[tuple[WriterRecord, ...], tuple[StoredSa
 
 
 def _texts(columns: Sequence[pa.Array]) -> list[str]:
-    """Give a text per row that is the same for the same values."""
+    """Return a text per row that is the same for the same values."""
     return [repr(row) for row in zip(*map(python_values, columns), strict=True)]

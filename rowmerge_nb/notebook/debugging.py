@@ -51,7 +51,7 @@ def _debugger(shell: Any, force: bool = False) -> None:
 
 
 def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
-    """Give the error that the connector's code raised in this process, or raises when its call is made again; and what is to be said of it.
+    """Return the error that the connector's code raised in this process, or raises when its call is made again; and what is to be said of it.
 
     Args:
         error: the error that ended a cell.
@@ -95,7 +95,7 @@ def _replayed(recording: Recording, record: Record, failure: RecordedFailure) ->
 
 
 def _is_foreign(error: BaseException) -> bool:
-    """Tell whether an error was raised in code that is not of this package, nor of Spark."""
+    """Return whether an error was raised in code that is not of this package, nor of Spark."""
     found = error.__traceback__
     while found is not None and found.tb_next is not None:
         found = found.tb_next

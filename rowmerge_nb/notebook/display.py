@@ -217,7 +217,7 @@ class _OnceShort:
     shown: bool = False
 
     def __call__(self) -> list[str]:
-        """Give the lines."""
+        """Return the lines."""
         if not self.shown or not self.raised:
             self.shown = True
             return [self.line]

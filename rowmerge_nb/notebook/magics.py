@@ -221,7 +221,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
-        """Give the options for the engine: those of the line, else those of ``%config``."""
+        """Return the options for the engine: those of the line, else those of ``%config``."""
         from rowmerge_nb.engine.spark.frames import is_frame
 
         chosen = {
@@ -233,7 +233,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return {**chosen, "namespace": frames}
 
     def _configured(self, name: str) -> str | None:
-        """Give a default that the user has set; None leaves it to the engine, which may have defaults of its own."""
+        """Return a default that the user has set; None leaves it to the engine, which may have defaults of its own."""
         value = getattr(self, name)
         return value if value != self.traits()[name].default_value else None
 
@@ -395,7 +395,7 @@ def _explore(result: Any) -> None:
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written."""
+    """Return the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written."""
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
     left_out = {"verify", *DECIDED[use.values["compare"]]}
@@ -403,7 +403,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the arguments of an audit: the states, and options; defaults of what it has not are left out, and are refused if written.
+    """Return the arguments of an audit: the states, and options; defaults of what it has not are left out, and are refused if written.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a value that names no states.
@@ -416,7 +416,7 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command_of(rest: str) -> str:
-    """Give the command that a line names, or ``""`` for a statement or nothing.
+    """Return the command that a line names, or ``""`` for a statement or nothing.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, for a word that is neither.
@@ -524,7 +524,7 @@ def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: in
 
 
 def _what_ran(number: int, total: int, changed: bool | None) -> str:
-    """Say what became of the statements of the cell after an error.
+    """Return what became of the statements of the cell after an error.
 
     Args:
         number: the statement that ended with the error, counted from 1.
@@ -562,7 +562,7 @@ def _tables_bundle(engine: Engine) -> Bundle:
 
 
 def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
-    """Give the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing if there is none.
+    """Return the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing if there is none.
 
     Raises:
         SetupError: the file cannot be read.

@@ -145,7 +145,7 @@ class MagicUse:
     rest: str = ""
 
     def has(self, name: str) -> bool:
-        """Tell whether an option was given."""
+        """Return whether an option was given."""
         return name in self.values
 
 

@@ -69,7 +69,7 @@ class Progress:
         self._thread = threading.Thread(target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True)
 
     def __call__(self, step: str) -> None:
-        """Tell that a step begins; may be called from any thread."""
+        """Report that a step begins; may be called from any thread."""
         with self._changed:
             self.last = step
             self._changed.notify()
@@ -209,7 +209,7 @@ def ends_with_cell(shell: Any) -> bool:
 
 
 def _is_magic_cell(shell: Any) -> bool:
-    """Tell whether the running cell is one of ``%%merge``, and not code that calls the magic."""
+    """Return whether the running cell is one of ``%%merge``, and not code that calls the magic."""
     try:
         return str(shell.get_parent()["content"]["code"]).lstrip().startswith("%%merge")
     except (AttributeError, LookupError, TypeError):

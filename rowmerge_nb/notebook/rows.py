@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
-    """Give the first rows of a table; columns are read by their position, since two may have one name.
+    """Return the first rows of a table; columns are read by their position, since two may have one name.
 
     >>> [[cell.text for cell in row] for row in row_cells(pa.table([[1, None], [True, False]], names=["a", "a"]), 9)]
     [['1', 'true'], ['NULL', 'false']]

@@ -34,7 +34,7 @@ class Rendered:
     pieces: tuple[tuple[int, int], ...]
 
     def source_line(self, offset: int) -> int:
-        r"""Give the line of the cell's body, from 1, that a place in the text comes from.
+        r"""Return the line of the cell's body, from 1, that a place in the text comes from.
 
         >>> rendered = render("a\n{{ lines }}\nb", {"lines": "1\n2\n3"})
         >>> rendered.source_line(rendered.text.index("b"))
@@ -46,7 +46,7 @@ class Rendered:
         return bisect_right(self._line_starts, at)
 
     def inserted(self, start: int, end: int) -> bool:
-        """Tell whether a range of the text is within one inserted value.
+        """Return whether a range of the text is within one inserted value.
 
         >>> rendered = render("{{ a }}; {{ b }} 2", {"a": "SELECT 1", "b": "SELECT"})
         >>> rendered.inserted(0, 8), rendered.inserted(10, 18)

@@ -48,7 +48,7 @@ def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool, sm
 
 
 def plan_steps(plan: PlanNode, *, exchanges: bool, small_rows: int) -> Step:
-    """Give a plan as steps; see `explained_plan` for the arguments."""
+    """Return a plan as steps; see `explained_plan` for the arguments."""
     return _Steps(exchanges, small_rows).spread(plan).step
 
 
@@ -139,7 +139,7 @@ class _Steps:
         return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
 
     def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
-        """Give how rows are spread over writers, and the columns that decide."""
+        """Return how rows are spread over writers, and the columns that decide."""
         layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
         if layout is None:
             return ROUND_ROBIN, []
@@ -159,7 +159,7 @@ def _partitioning(layout: ConnectorTableLayout) -> str:
 
 
 def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
-    """Say where this engine spreads rows over writers otherwise than Trino."""
+    """Return where this engine spreads rows over writers otherwise than Trino."""
     if exchange is None:
         return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
     if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:

@@ -152,7 +152,7 @@ def _(node: Apply) -> str:
 
 
 def _folded(node: Apply) -> Constant | None:
-    """Give a literal in the type to which it is coerced, as Trino's optimizer does; None where the text may change."""
+    """Return a literal in the type to which it is coerced, as Trino's optimizer does; None where the text may change."""
     (value,) = node.arguments
     if not isinstance(value, Constant):
         return None
@@ -162,7 +162,7 @@ def _folded(node: Apply) -> Constant | None:
 
 
 def _function(node: Apply) -> str:
-    """Give the name of the function that an operation is to Trino."""
+    """Return the name of the function that an operation is to Trino."""
     if node.name == "arithmetic":
         return f"$operator${_ARITHMETIC[node.detail]}"
     if node.name in {"function", "written"}:

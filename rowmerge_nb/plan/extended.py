@@ -37,7 +37,7 @@ def mark_source(source: PlanNode, identity: str) -> Project:
 
 
 def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, Typed]:
-    """Say which joined rows a clause is about, as text and as an expression.
+    """Return which joined rows a clause is about, as text and as an expression.
 
     Args:
         clause: the clause.
@@ -62,7 +62,7 @@ def _is_null(name: str, *, negated: bool = False) -> Typed:
 
 
 def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:
-    """Give the columns that RETURNING gives."""
+    """Return the columns that RETURNING gives."""
     return tuple(Symbol(column.name, column.expression.type) for column in returning.columns)
 
 
@@ -125,7 +125,7 @@ class ReturnedOnPages:
 
 
 def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
-    """Give what tasks compute for RETURNING; None without it.
+    """Return what tasks compute for RETURNING; None without it.
 
     Args:
         below: the nodes below the writer.
@@ -161,7 +161,7 @@ def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) ->
 
 
 def _row(returning: Returning) -> tuple[Apply, str]:
-    """Give the row of what is returned, its fields by position, and how it is shown."""
+    """Return the row of what is returned, its fields by position, and how it is shown."""
     values = tuple(column.expression.tree for column in returning.columns)
     text = f"row({', '.join(column.expression.text for column in returning.columns)})"
     return Apply(by_position(value.type for value in values), "row", values), text
@@ -200,7 +200,7 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
 
 
 def by_position(types: Iterable[Type]) -> Type:
-    """Give the type of a row that Spark computes: its fields are named by position, so that no names can clash."""
+    """Return the type of a row that Spark computes: its fields are named by position, so that no names can clash."""
     return row_of((f"f{index}", kind) for index, kind in enumerate(types))
 
 
@@ -227,11 +227,11 @@ class MergeRow:
         return self.field(self._fields.case_number)
 
     def field(self, index: int) -> Typed:
-        """Give a field."""
+        """Return a field."""
         return Apply(self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index)
 
     def value(self, index: int) -> Typed:
-        """Give a table column; rows within it get the names of their fields back, which pages have by position."""
+        """Return a table column; rows within it get the names of their fields back, which pages have by position."""
         kind = self._types[index]
         nested = any(part.base == "row" for part in parts_of(kind))
         return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)
@@ -242,6 +242,6 @@ class MergeRow:
         return tuple(f"{MERGE_ROW}.{index}" for index in range(len(self._types)))
 
     def on_page(self, tree: Typed) -> Typed:
-        """Give an expression over its fields as one over their channels."""
+        """Return an expression over its fields as one over their channels."""
         columns = enumerate(map(Column, self._types, self.channels))
         return replaced(tree, [(read, column) for index, column in columns for read in (self.value(index), self.field(index))])

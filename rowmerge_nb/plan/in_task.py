@@ -64,7 +64,7 @@ def form_of(
 
 
 def _in_many_tasks(join: Join, target: int | None, source: int | None, settings: RuleSettings) -> PhysicalForm:
-    """Give every task all of the source, or where that is too much the rows of some keys of both sides."""
+    """Return every task all of the source, or where that is too much the rows of some keys of both sides."""
     sets = key_sets(join)
     if not sets:
         return PhysicalForm(NO_KEYS)
@@ -99,7 +99,7 @@ def _by_source(join: Join, target: int | None, source: int | None, settings: Rul
 
 
 def without_mark(node: PlanNode) -> PlanNode:
-    """Give the rows of a source without the mark that there is one, which a task knows by itself."""
+    """Return the rows of a source without the mark that there is one, which a task knows by itself."""
     while isinstance(node, Project):
         node = node.source
     return node
@@ -118,7 +118,7 @@ def _width(kind: Type) -> int:
 
 
 def _check_printable(tree: Typed, *, condition: bool) -> None:
-    """See that an expression can be computed on pages.
+    """Check that an expression can be computed on pages.
 
     Raises:
         UnprintableError: it cannot.
@@ -127,7 +127,7 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
 
 
 def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
-    """See that the answers of subqueries can be sent to every task.
+    """Check that the answers of subqueries can be sent to every task.
 
     Raises:
         UnprintableError: they cannot.
@@ -140,7 +140,7 @@ def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | 
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
-    """Give the expressions that pages are asked for, and whether each is a condition that keeps rows."""
+    """Yield the expressions that pages are asked for, and whether each is a condition that keeps rows."""
     for node in nodes:
         if isinstance(node, Filter):
             yield node.predicate, True

@@ -241,7 +241,7 @@ class RowChangePlanner:
         )
 
     def location(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
-        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
+        """Return the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
 
         Today's Trino has no ``hash`` any more.
         """
@@ -255,12 +255,12 @@ class RowChangePlanner:
         return (*symbols, hashed.symbol), (hashed,)
 
     def old(self, index: int) -> tuple[str, Typed]:
-        """Give the value that a column has, as text and as an expression."""
+        """Return the value that a column has, as text and as an expression."""
         field = self.fields[index]
         return _text(self.analysis.target_alias, field.name or field.symbol), Column(field.type, field.symbol)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
-        """Give what goes into a column of the merge row, as text and as an expression."""
+        """Return what goes into a column of the merge row, as text and as an expression."""
         column, value, old = self.columns[index], clause.values[index], self.old(index)
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL
@@ -304,11 +304,11 @@ class RowChangePlanner:
         )
 
     def table_columns(self) -> tuple[Symbol, ...]:
-        """Give the table's columns as they leave ``transform_page``."""
+        """Return the table's columns as they leave ``transform_page``."""
         return tuple(Symbol(column.name, column.type) for column in self.columns)
 
     def changes(self) -> tuple[Symbol, ...]:
-        """Give the channels of rows to store."""
+        """Return the channels of rows to store."""
         number = (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
         control = (Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT))
         return (*self.table_columns(), *control)
@@ -461,7 +461,7 @@ class _MergePlanner(RowChangePlanner):
         )
 
     def _else(self) -> CaseBranch:
-        """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
+        """Return the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
         if self.era is Era.CURRENT:
             return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), ())
         pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]

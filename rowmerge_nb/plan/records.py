@@ -123,7 +123,7 @@ def _meaning(plan: PlanNode) -> str:
 
 @singledispatch
 def _arguments(_: PlanNode) -> str:
-    """Give what stands behind a node's name, for readers."""
+    """Return what stands behind a node's name, for readers."""
     return ""
 
 
@@ -214,7 +214,7 @@ def _(node: TableWriter | TableFinish) -> str:
 
 @singledispatch
 def descriptor_of(_: PlanNode) -> Descriptor:
-    """Give a node's arguments as Trino prints them, by their names; a whole text has none."""
+    """Return a node's arguments as Trino prints them, by their names; a whole text has none."""
     return ()
 
 
@@ -289,7 +289,7 @@ def _(node: Source) -> Descriptor:
 
 
 def _distribution(node: Join) -> str:
-    """Give how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
+    """Return how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
     if node.replicate_target:
         return "REPLICATED"
     return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
@@ -438,7 +438,7 @@ def _query_steps(step: Step) -> Iterator[QueryStep]:
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:
-    """Say what places the rows of a layout."""
+    """Return what places the rows of a layout."""
     if layout is None:
         return ""
     return "hash" if layout.partitioning is None else "function"

@@ -76,7 +76,7 @@ class RuleSettings:
     remote_executors: bool = False
 
     def __post_init__(self) -> None:
-        """See that sizes are sizes."""
+        """Check that sizes are sizes."""
         for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
         usual = "a whole number from 0 on, or None for what the machine has room for"
@@ -101,7 +101,7 @@ _MOST_BOUND: Final = 10**12
 
 
 def estimated_rows(node: PlanNode) -> int | None:
-    """Give an upper bound of a node's rows where one is known.
+    """Return an upper bound of a node's rows where one is known.
 
     Of a query the bound is the product of its tables' sizes, each time that it names them, which no combination of joins and unions
     exceeds; where it makes rows out of values, or the product is beyond all tables, nothing is known.
@@ -114,7 +114,7 @@ def estimated_rows(node: PlanNode) -> int | None:
 
 
 def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
-    """Give an upper bound of the rows of a query where one is known.
+    """Return an upper bound of the rows of a query where one is known.
 
     Args:
         reads: what the query reads.
@@ -129,13 +129,13 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
-    """Tell whether all that a plan reads is known to be small."""
+    """Return whether all that a plan reads is known to be small."""
     sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
     return all(size is not None and size <= rows for size in sizes)
 
 
 def _measured_rows(node: PlanNode) -> int | None:
-    """Give a measure of a node's rows: the bound, or what is likelier where that is the product of tables that are not small.
+    """Return a measure of a node's rows: the bound, or what is likelier where that is the product of tables that are not small.
 
     Joins of a query have few matches per row, so that it has as many rows as its tables together; it is not taken for small for that.
     """
@@ -149,7 +149,7 @@ def _measured_rows(node: PlanNode) -> int | None:
 
 
 def joined_rows(join: Join) -> int | None:
-    """Give a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
+    """Return a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
     sides = [_measured_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
@@ -199,7 +199,7 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _changing_rows(plan: PlanNode) -> int | None:
-    """Give the rows that flow to the writer: those of the join, or of the one table of a statement without."""
+    """Return the rows that flow to the writer: those of the join, or of the one table of a statement without."""
     join = join_of(plan)
     return joined_rows(join) if join is not None else estimated_rows(plan)
 
@@ -261,7 +261,7 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
-    """Bring all matches of a target row into one task by the join itself, and drop MarkDistinct's exchange then.
+    """Convert all matches of a target row into one task by the join itself, and drop MarkDistinct's exchange then.
 
     By force means: a small source is read as one partition while every task has the whole target; or the source is repartitioned by
     its equality keys into a fixed number of partitions, which adaptive execution neither splits nor reads locally.
@@ -340,7 +340,7 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
 
 
 def _is_dispensable(exchange: Exchange) -> bool:
-    """Tell whether any writer may take any row: then an exchange makes fewer files, and no more."""
+    """Return whether any writer may take any row: then an exchange makes fewer files, and no more."""
     layouts = [layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None]
     return all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
 
@@ -456,29 +456,29 @@ def rewritten(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
 
 
 def chain(node: PlanNode) -> list[PlanNode]:
-    """Give a node and all nodes below it, depth first."""
+    """Return a node and all nodes below it, depth first."""
     return [node, *(inner for source in node.sources for inner in chain(source))]
 
 
 def join_of(node: PlanNode) -> Join | None:
-    """Give the join of target and source below a node; None of a statement without one."""
+    """Return the join of target and source below a node; None of a statement without one."""
     return next((inner for inner in chain(node) if isinstance(inner, Join)), None)
 
 
 def _repeatable(node: PlanNode) -> bool:
-    """Tell whether reading a source twice gives the same rows."""
+    """Return whether reading a source twice gives the same rows."""
     if isinstance(node, TableScan):
         return node.table.deterministic
     return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:
-    """Give the symbols that the expressions of a plan read."""
+    """Return the symbols that the expressions of a plan read."""
     return frozenset(symbol for node in chain(plan) for part in node.expressions for symbol in references(part))
 
 
 def read_views(plan: PlanNode) -> frozenset[str]:
-    """Give the names of the tables' views that the queries of a plan read."""
+    """Return the names of the tables' views that the queries of a plan read."""
     nodes = chain(plan)
     # The query of a MERGE is asked again by Spark where a statement is explained.
     only_inserted = any(isinstance(node, TableWriter) for node in nodes)

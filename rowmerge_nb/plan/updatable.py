@@ -105,7 +105,7 @@ class UpdateRows(_ChangeRows):
 
 
 def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
-    """Give the columns that a statement assigns, in table column order."""
+    """Return the columns that a statement assigns, in table column order."""
     pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
     return tuple(ColumnHandle(column.name, column.type) for column, value in pairs if value is not None)
 
@@ -215,7 +215,7 @@ class _Planner:
         return node
 
     def _check(self, expression: TypedExpression, *, condition: bool) -> None:
-        """See that an expression can be computed on pages, and which answers of queries it asks for: they are joined below."""
+        """Check that an expression can be computed on pages, and which answers of queries it asks for: they are joined below."""
         for part in e.walk(expression.tree):
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)

@@ -82,7 +82,7 @@ class _WherePlanner(RowChangePlanner):
         return replace(plan, outputs=returned_symbols(returning))
 
     def row(self) -> CaseBranch:
-        """Give the one branch of the CASE."""
+        """Return the one branch of the CASE."""
         clause = self.analysis.clauses[0]
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(

@@ -42,12 +42,12 @@ def debugger_at(error: BaseException) -> None:
 
 
 def has_keyboard() -> bool:
-    """Tell whether somebody can type here: in a notebook, which asks its page, or in a terminal."""
+    """Return whether somebody can type here: in a notebook, which asks its page, or in a terminal."""
     return hasattr(_shell(), "kernel") or (sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty())
 
 
 def _shell() -> Any:
-    """Give the notebook's shell, if this runs in one."""
+    """Return the notebook's shell, if this runs in one."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython

@@ -107,7 +107,7 @@ def _named(text: str) -> Any:
 
 
 def _takes_folder(make: Callable[..., Any]) -> bool:
-    """Tell whether it needs one argument: an empty directory, as ``make_connector`` of the contract kit does."""
+    """Return whether it needs one argument: an empty directory, as ``make_connector`` of the contract kit does."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

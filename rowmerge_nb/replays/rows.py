@@ -26,7 +26,7 @@ NOT_FOUND = -1
 
 
 def data_of(record: Record, page: Page) -> Page:
-    """Give the first channels of a page as the columns of the record's table.
+    """Return the first channels of a page as the columns of the record's table.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit its column.
@@ -37,7 +37,7 @@ def data_of(record: Record, page: Page) -> Page:
 
 
 def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
-    """Give, for each of some rows, the place of a row of a table that has the same values; -1 where there is none left.
+    """Return, for each of some rows, the place of a row of a table that has the same values; -1 where there is none left.
 
     >>> table = pa.RecordBatch.from_pydict({"a": [7, 8, 7]})
     >>> places_in(table, pa.RecordBatch.from_pydict({"a": [7, 9, 7, 7]})).tolist()
@@ -56,7 +56,7 @@ def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
 
 
 def _ranks(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Give how many equal keys stand before each key."""
+    """Return how many equal keys stand before each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     ranks = np.empty(len(keys), np.int64)
@@ -89,7 +89,7 @@ class NamedRows:
         self._keys = keys[self._order]
 
     def of(self, page: Page) -> npt.NDArray[np.int64]:
-        """Give for each row of a page its place among the record's rows of the target; -1 of a row to insert, and of one that is not there."""
+        """Return for each row of a page its place among the record's rows of the target; -1 of a row to insert, and of one that is not there."""
         if not len(self._keys):
             return np.full(page.num_rows, NOT_FOUND, np.int64)
         ids = row_ids_in(self._record, page)
@@ -100,12 +100,12 @@ class NamedRows:
 
 
 def row_ids_in(record: Record, page: Page) -> pa.Array:
-    """Give the row ids of a page of a record; NULL of rows to insert."""
+    """Return the row ids of a page of a record; NULL of rows to insert."""
     return page.column(0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id)
 
 
 def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]) -> Page:
-    """Give the rows that must be left when pages have been stored.
+    """Return the rows that must be left when pages have been stored.
 
     Args:
         record: the record.
@@ -138,7 +138,7 @@ def rows_left(record: Record, table: Page, places: npt.NDArray[np.int64], pages:
 
 
 def _updated(record: Record, table: Page, page: Page, named: npt.NDArray[np.int64]) -> Page:
-    """Give rows of a table with the new values that a page of the older flow has for them."""
+    """Return rows of a table with the new values that a page of the older flow has for them."""
     assigned = dict(zip(record.updated.get(0, ()), page.columns[1:], strict=True))
     old = table.take(pa.array(named))
     arrays = [assigned.get(name, old.column(index)) for index, name in enumerate(table.schema.names)]

@@ -132,7 +132,7 @@ class Replay:
         debugger_at(self.error)
 
     def shrink(self, seconds: float = 30.0) -> Replay:
-        """Give a replay of the fewest rows, pages and columns that fails in the same way; see `rowmerge_nb.replays.shrink`."""
+        """Return a replay of the fewest rows, pages and columns that fails in the same way; see `rowmerge_nb.replays.shrink`."""
         from rowmerge_nb.replays.shrinking import shrunk
 
         return shrunk(self, seconds)
@@ -227,7 +227,7 @@ def _record(given: Any) -> Record:
 
 
 def _chosen(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
-    """Give whose pages are handed over, and the last call that is made."""
+    """Return whose pages are handed over, and the last call that is made."""
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
         raise RowMergeError(
@@ -410,7 +410,7 @@ class _Run:
         )
 
     def _mapped(self, handed: HandedPage, ids: pa.Array | None, places: Any, kind: pa.DataType) -> tuple[Page, pa.Array]:
-        """Give a page, and the row ids that its rows have now; rows of the target that are not there are left out."""
+        """Return a page, and the row ids that its rows have now; rows of the target that are not there are left out."""
         page, record = handed.page, self.record
         old = row_ids_in(record, page)
         if ids is None:
@@ -426,7 +426,7 @@ class _Run:
         return page, ids.take(taken)
 
     def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
-        """Give a page as the writer's code takes it: with the channel that a sink does not get."""
+        """Return a page as the writer's code takes it: with the channel that a sink does not get."""
         after = self.record.layout.after
         arrays = list(page.columns)
         arrays[after.row_id] = row_ids
@@ -488,7 +488,7 @@ class _Run:
 
 
 def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
-    """Give the error of a debugger whose input has ended."""
+    """Return the error of a debugger whose input has ended."""
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
     error = RowMergeError(
@@ -501,12 +501,12 @@ def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
 
 
 def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None]:
-    """Give what the connector raised of what the code of tasks has made of it, and the call."""
+    """Return what the connector raised of what the code of tasks has made of it, and the call."""
     return _cause(failure), getattr(failure, "step", "") or step, None
 
 
 def _cause(failure: BaseException) -> BaseException:
-    """Give the connector's own error, whose traceback ends in the connector."""
+    """Return the connector's own error, whose traceback ends in the connector."""
     return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
 
 

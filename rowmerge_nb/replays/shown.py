@@ -21,7 +21,7 @@ MOST_CALLS: Final = 60
 
 
 def headline(done: Replay) -> str:
-    """Say in a sentence what came of a replay."""
+    """Describe in a sentence what came of a replay."""
     record = done.record
     what = f"Replay of {record.kind} {'.'.join(record.name[1:])} on {done.origin.name}"
     if done.error is not None:

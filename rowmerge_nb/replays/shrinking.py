@@ -69,7 +69,7 @@ def shrunk(done: Replay, seconds: float) -> Replay:
 
 
 def fewest(items: npt.NDArray[np.int64], fails: Callable[[npt.NDArray[np.int64]], bool]) -> npt.NDArray[np.int64]:
-    """Give as few of some items as still fail: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input").
+    """Return as few of some items as still fail: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input").
 
     Args:
         items: items that fail together.
@@ -130,7 +130,7 @@ class _Trial:
 
 
 def _signature(done: Replay) -> tuple[Any, ...]:
-    """Say in which way a replay fails, whatever the values are."""
+    """Describe in which way a replay fails, whatever the values are."""
     if done.error is None:
         differs = [rows is not None and bool(rows.num_rows) for rows in (done.missing, done.extra)]
         return (done.compared, done.has_rows, *differs)
@@ -181,7 +181,7 @@ def _with_page_rows(record: Record, kept: npt.NDArray[np.int64]) -> Record:
 
 
 def _named(record: Record) -> npt.NDArray[np.int64]:
-    """Give the places of the target's rows that the pages speak of."""
+    """Return the places of the target's rows that the pages speak of."""
     rows_named = NamedRows(record)
     found = [rows_named.of(handed.page) for handed in record.pages]
     places = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
@@ -218,7 +218,7 @@ def _columns(trial: _Trial) -> None:
 
 
 def _without_column(record: Record, name: str) -> Record | None:
-    """Give a record without a column; None where it is needed to place rows, and of the last one."""
+    """Return a record without a column; None where it is needed to place rows, and of the last one."""
     names = [column.name for column in record.columns]
     index = names.index(name)
     spoken = any(name.lower() in str(value).lower() for value in record.properties.values())
@@ -258,7 +258,7 @@ def _values(trial: _Trial) -> None:
 
 
 def _simpler(record: Record, index: int) -> Iterator[Record]:
-    """Give records with other values in a column, the simplest first."""
+    """Yield records with other values in a column, the simplest first."""
     column = record.columns[index]
     kind = column.sql_type.arrow
     arrays = [page.page.column(index) for page in record.pages] + ([record.rows.column(index)] if record.rows is not None else [])
@@ -274,7 +274,7 @@ def _simpler(record: Record, index: int) -> Iterator[Record]:
 
 
 def _simple(count: int, kind: pa.DataType) -> pa.Array | None:
-    """Give as many different simple values of a type; None where there are none."""
+    """Return as many different simple values of a type; None where there are none."""
     if pa.types.is_string(kind):
         letters = string.ascii_lowercase
         return pa.array([letters[i % 26] * (i // 26 + 1) for i in range(count)], kind)
@@ -294,7 +294,7 @@ _FIRST_DAY: Final = 10956
 
 
 def _mapped(record: Record, index: int, change: Callable[[pa.Array], pa.Array]) -> Record:
-    """Give a record with another channel in the place of a column's, in the target and in all pages."""
+    """Return a record with another channel in the place of a column's, in the target and in all pages."""
 
     def of(page: pa.RecordBatch) -> pa.RecordBatch:
         arrays = list(page.columns)

@@ -100,7 +100,7 @@ class LocalStatement:
         return list(self.metadata.get_column_handles(self.session, self.handle))
 
     def scan(self, handle: Any = None, row_id: ColumnHandle | None = None) -> ScanPass:
-        """Give what reads the table in tasks, its row ids behind the columns.
+        """Return what reads the table in tasks, its row ids behind the columns.
 
         Args:
             handle: what to scan by; None for the table's own handle.

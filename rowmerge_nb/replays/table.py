@@ -113,7 +113,7 @@ def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_
 
 
 def _schema_in(connector: Connector, record: Record) -> str:
-    """Give the schema of the record, or of a connector that has none of this name the first one that it has."""
+    """Return the schema of the record, or of a connector that has none of this name the first one that it has."""
     schema = record.name[1]
     statement = LocalStatement(connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False)
     try:
@@ -167,7 +167,7 @@ def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Pag
 
 
 def _properties(connector: Connector, record: Record) -> dict[str, Any]:
-    """Give the properties that a new table gets: those that the connector knows, and none that says where its data lie.
+    """Return the properties that a new table gets: those that the connector knows, and none that says where its data lie.
 
     There are the data of the table that was recorded, and a record may come from anywhere.
     """
@@ -196,7 +196,7 @@ def _insert(statement: LocalStatement, rows: Page) -> None:
 
 
 def _refilled(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
-    """Bring the record's rows into a table that is the replay's own by a merge; tells whether they are there then."""
+    """Convert the record's rows into a table that is the replay's own by a merge; tells whether they are there then."""
     with suppress(Exception):
         _in_statement(connector, record, name, lambda statement: _change(statement, rows, keep=False))
         filled = _rows_of(connector, record, name)

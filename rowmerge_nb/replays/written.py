@@ -45,7 +45,7 @@ def write_test(done: Replay, path: str | Path, connector: str | None, make_table
 
 
 def _reference(done: Replay, connector: str | None) -> str:
-    """Give the name by which the file imports what makes the connector."""
+    """Return the name by which the file imports what makes the connector."""
     if connector is not None:
         origin = Origin.of(connector)
         if not origin.is_own:
@@ -143,7 +143,7 @@ def _case_lines(record: Record) -> Iterator[str]:
 
 
 def _arguments(record: Record) -> dict[str, Any]:
-    """Give the arguments of `case` but for the rows and the pages, without those that are as they are by default."""
+    """Return the arguments of `case` but for the rows and the pages, without those that are as they are by default."""
     session = dict(record.session)
     given = {
         "kind": "INSERT" if record.row_id is None else record.kind,
@@ -170,7 +170,7 @@ def _rows(record: Record) -> list[tuple[Any, ...]]:
 
 
 def _page_rows(record: Record, handed: HandedPage) -> list[tuple[Any, ...]]:
-    """Give the rows of a page as a case has them."""
+    """Return the rows of a page as a case has them."""
     page, named = handed.page, NamedRows(record).of(handed.page).tolist()
     places = [place if place >= 0 else None for place in named]
     channels = [python_values(column) for column in page.columns]
@@ -212,7 +212,7 @@ def _literal(value: Any) -> str:
 
 
 def _check(literal: str, record: Record) -> None:
-    """See that what is written means what was replayed.
+    """Check that what is written means what was replayed.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS, where a value has no form in Python.

@@ -74,7 +74,7 @@ def _states(audit: Audit) -> str:
 
 
 def _numbers(audit: Audit) -> list[tuple[str, str, str]]:
-    """Give the numbers as a table: rows before, taken away, put in, after; by the statement, and in the table."""
+    """Return the numbers as a table: rows before, taken away, put in, after; by the statement, and in the table."""
     counts = audit.counts
     wanted = counts.before - counts.to_remove + counts.to_add
     return [
@@ -140,7 +140,7 @@ def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
 
 
 def _head(row: AuditedRow) -> str:
-    """Say which row is meant, what became of it, and what explains that."""
+    """Return which row is meant, what became of it, and what explains that."""
     key = ", ".join(f"{name} = {cell(value).text}" for name, value in row.key.items())
     explained = f" ({join([str(cause) for cause in row.causes])}{': ' + row.remark if row.remark else ''})" if row.causes else ""
     return f"{key}: {_fate(row)}{explained}"

@@ -55,13 +55,13 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
 
 
 def error_of(side: Side) -> str:
-    """Give the sentence of a side's error; ``""`` if it has none."""
+    """Return the sentence of a side's error; ``""`` if it has none."""
     error = side.result.trace.error
     return "" if error is None else f"{error.code}: {error.message}"
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Give what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
+    """Return what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
     found: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         if (error := side.result.trace.error) is not None and error.hint:
@@ -70,7 +70,7 @@ def reasons(comparison: Comparison) -> list[str]:
 
 
 def notices(comparison: Comparison) -> list[str]:
-    """Give the notices of both sides, with the side's name where only one has it."""
+    """Return the notices of both sides, with the side's name where only one has it."""
     found: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         for notice in build_report(side.result.trace).notices:
@@ -80,19 +80,19 @@ def notices(comparison: Comparison) -> list[str]:
 
 
 def shortened_plan(side: Side) -> list[str]:
-    """Give the lines of a plan as EXPLAIN prints them, without the layouts: these are what makes it wide."""
+    """Return the lines of a plan as EXPLAIN prints them, without the layouts: these are what makes it wide."""
     if not side.result.trace.plan:
         return []
     return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
 
 
 def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
-    """Give the lines of both plans, those that both have once."""
+    """Return the lines of both plans, those that both have once."""
     return aligned_plans(shortened_plan(comparison.left), shortened_plan(comparison.right))
 
 
 def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
-    """Give what became of each row on both sides; nothing where that is the same, or not known of all."""
+    """Return what became of each row on both sides; nothing where that is the same, or not known of all."""
     return aligned_rows(*_whole_traces(comparison))
 
 
@@ -112,14 +112,14 @@ def column_names(comparison: Comparison) -> list[str]:
 
 
 def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
-    """Give what is shown of a number on both sides."""
+    """Return what is shown of a number on both sides."""
     missing = "not known" if metric.name in _TOLD_BY_STORES else ""
     left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
     return metric.left or left, metric.right or right
 
 
 def changed_rows(comparison: Comparison) -> Report | None:
-    """Give the report whose changed rows are those of both sides; None where they differ, or are not known."""
+    """Return the report whose changed rows are those of both sides; None where they differ, or are not known."""
     reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
     known = [report for report in reports if report.diff is not None and report.diff.rows]
     # Better one that has the old values, too.
@@ -127,7 +127,7 @@ def changed_rows(comparison: Comparison) -> Report | None:
 
 
 def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
-    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
+    """Return what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
     sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
     if sides[0][1] == sides[1][1]:
         return []

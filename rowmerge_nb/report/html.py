@@ -143,7 +143,7 @@ def render_failure(failure: Failure, text: str, *, statement: str = "", number: 
 
 @cache
 def style_sheet() -> str:
-    """Give the style sheet of all fragments.
+    """Return the style sheet of all fragments.
 
     Its selectors repeat the class four times: rules of JupyterLab's themed containers are that specific, and would win otherwise.
     """
@@ -151,7 +151,7 @@ def style_sheet() -> str:
 
 
 def style_for(body: str) -> tuple[str, str]:
-    """Give the style sheet of a fragment: the rules that its elements and classes ask for, and what all fragments share.
+    """Return the style sheet of a fragment: the rules that its elements and classes ask for, and what all fragments share.
 
     Every output of a notebook has its own, since each may be cleared, run again or shown elsewhere alone. So that those of others do not
     reach it, in whatever order they stand, the rules are about a class that only fragments with the same rules have.
@@ -171,7 +171,7 @@ def style_for(body: str) -> tuple[str, str]:
 
 @cache
 def _rules() -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
-    """Give the lines of the style sheet, and for a rule the classes and elements that each of its selectors asks for."""
+    """Return the lines of the style sheet, and for a rule the classes and elements that each of its selectors asks for."""
     lines = style_sheet().split("\n")
     found = ((line, _RULE.fullmatch(line)) for line in lines)
     return tuple((line, tuple(map(_asked, rule[1].split(","))) if rule is not None else ()) for line, rule in found)
@@ -253,7 +253,7 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
 
 
 def _failure_names(failure: Failure, first_line: int) -> dict[str, Any]:
-    """Give what the failure's template needs besides the failure: numbered lines, and the room before the carets."""
+    """Return what the failure's template needs besides the failure: numbered lines, and the room before the carets."""
     names: dict[str, Any] = {"failure": failure, "first_line": first_line}
     if (excerpt := failure.excerpt) is not None:
         width = len(str(excerpt.lines[-1][0] + first_line - 1))

@@ -109,7 +109,7 @@ class Quiz(ShownSequence[Question]):
         return cls(chosen[:n])
 
     def check(self, number: int, answer: str) -> Mark:
-        """Tell whether an answer is right, and why.
+        """Return whether an answer is right, and why.
 
         Args:
             number: the question's number, from 1.
@@ -144,7 +144,7 @@ class Quiz(ShownSequence[Question]):
         return "\n\n".join(blocks)
 
     def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
-        """Give the cells of a notebook (nbformat 4, as from 4.5 on with ids): each question, and a cell in which it is answered.
+        """Return the cells of a notebook (nbformat 4, as from 4.5 on with ids): each question, and a cell in which it is answered.
 
         Args:
             name: the variable that holds the quiz in that notebook.
@@ -174,7 +174,7 @@ def _asked(number: int, question: Question) -> str:
 
 
 def _labels(question: Question) -> Sequence[str]:
-    """Give what the choices are called: letters, or of very many numbers."""
+    """Return what the choices are called: letters, or of very many numbers."""
     count = len(question.choices)
     return ascii_lowercase[:count] if count <= len(ascii_lowercase) else [str(number) for number in range(1, count + 1)]
 
@@ -211,7 +211,7 @@ def _values(side: Mapping[str, Any]) -> str:
 
 
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
-    """Give all questions that a trace answers."""
+    """Yield all questions that a trace answers."""
     heads = {
         clause.number: f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
         for clause in trace.clauses

@@ -126,7 +126,7 @@ class RowCheck:
         return tuple(row for _, row in sorted(found, key=lambda one: order[one[0]]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give all rows that are wrong as a pandas DataFrame: ``missing`` or ``unexpected``, and the row."""
+        """Return all rows that are wrong as a pandas DataFrame: ``missing`` or ``unexpected``, and the row."""
         import pandas as pd
 
         tables = (("missing", self.missing), ("unexpected", self.unexpected))
@@ -147,7 +147,7 @@ class RowCheck:
         return tuple((one.head, one.reasons) for one in told)
 
     def _trimmed(self, side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Give a row whose columns of type char have no blanks at the end."""
+        """Return a row whose columns of type char have no blanks at the end."""
         if side is None or not self._padded:
             return side
         return {n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v for n, v in side.items()}
@@ -199,7 +199,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
-    """Give rows whose columns of type char have no blanks at the end."""
+    """Return rows whose columns of type char have no blanks at the end."""
     for at, name in enumerate(rows.column_names):
         if name in padded:
             rows = rows.set_column(at, rows.schema.field(at), pc.utf8_rtrim(rows.column(at), " "))
@@ -207,7 +207,7 @@ def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
 
 
 def _names(by: str | Iterable[str], known: Mapping[str, str]) -> list[str]:
-    """Give the columns that are meant, as the table has them."""
+    """Return the columns that are meant, as the table has them."""
     form = "the name of a column, or a list of names"
     given = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
     checked(given, "by", lambda names: len(names) > 0, "one column at least, or nothing")
@@ -226,7 +226,7 @@ def _no_column(name: str, known: Mapping[str, str]) -> RowMergeError:
 
 
 def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Bring rows into the columns of others: by name, with values of their types."""
+    """Convert rows into the columns of others: by name, with values of their types."""
     known = {name.lower(): name for name in schema.names}
     given = {name.lower(): name for name in wanted.column_names}
     if len(known) < len(schema.names):
@@ -247,7 +247,7 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Bring the values of a column into a type that holds all of them."""
+    """Convert the values of a column into a type that holds all of them."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), field.type)])
     try:

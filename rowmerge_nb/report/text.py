@@ -150,7 +150,7 @@ def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str
 
 
 def _more_notes(plan: Plan, operator: Operator) -> list[str]:
-    """Give the lines that are about lanes and writers."""
+    """Return the lines that are about lanes and writers."""
     if operator.kind == "Case":
         lines = []
         for branch in plan.branches:
@@ -185,7 +185,7 @@ def _inside(step: Inner, lead: str, below: str) -> Iterator[str]:
 
 
 def _becomes(plan: Plan) -> str:
-    """Say what each operation becomes in ``transform_page``."""
+    """Return what each operation becomes in ``transform_page``."""
     split = "D" in plan.outputs and "U" not in plan.outputs
     counts: dict[str, int | None] = {}
     for lane in plan.lanes:

@@ -51,7 +51,7 @@ class Verdicts(ShownSequence[Verdict]):
         return {"text/plain": str(self), "text/html": render_verdicts(self._items, str(self))}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame([vars(row) for row in self._items])

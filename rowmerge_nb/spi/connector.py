@@ -81,36 +81,36 @@ class Connector(ABC):
 
     @abstractmethod
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
-        """Give the metadata of one transaction."""
+        """Return the metadata of one transaction."""
 
     @abstractmethod
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Give the split manager."""
+        """Return the split manager."""
 
     @abstractmethod
     def get_page_source_provider(self) -> ConnectorPageSourceProvider:
-        """Give the provider that opens page sources in tasks."""
+        """Return the provider that opens page sources in tasks."""
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Give the provider that makes sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Return the provider that makes sinks in tasks. Raises ConnectorError NOT_SUPPORTED by default."""
         raise ConnectorError(
             f"This connector does not support modifying table rows ({type(self).__name__} has no get_page_sink_provider)"
         )
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
-        """Give the provider of bucket functions; by default one that has none."""
+        """Return the provider of bucket functions; by default one that has none."""
         return ConnectorNodePartitioningProvider()
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Give the properties that ``CREATE TABLE ... WITH`` accepts: name to one-line description."""
+        """Return the properties that ``CREATE TABLE ... WITH`` accepts: name to one-line description."""
         return {}
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Give the procedures that ``CALL`` runs; by default there are none."""
+        """Return the procedures that ``CALL`` runs; by default there are none."""
         return ()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Give the procedures that ``ALTER TABLE ... EXECUTE`` runs; by default there are none."""
+        """Return the procedures that ``ALTER TABLE ... EXECUTE`` runs; by default there are none."""
         return ()
 
     @property
@@ -135,7 +135,7 @@ class Connector(ABC):
         return self.begin_transaction()
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Give the error of a statement that would write within START TRANSACTION.
+        """Return the error of a statement that would write within START TRANSACTION.
 
         Args:
             catalog: the catalog's name.

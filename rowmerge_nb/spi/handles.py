@@ -135,7 +135,7 @@ class ConnectorTableVersion:
         return f"FOR {self.pointer_type.value} AS OF {shown}"
 
     def instant(self, time_zone: str = "UTC") -> dt.datetime:
-        """Give the moment that it points at; a date is its first one, and what has no zone is taken in that of the session.
+        """Return the moment that it points at; a date is its first one, and what has no zone is taken in that of the session.
 
         Raises:
             TypeError: it points at no moment.
@@ -181,7 +181,7 @@ class ConnectorSplit:
         return False
 
     def with_rows(self) -> ConnectorSplit:
-        """Give a split of the same rows that any machine can read; by default this one."""
+        """Return a split of the same rows that any machine can read; by default this one."""
         return self
 
 
@@ -226,12 +226,12 @@ class ConnectorMergeTableHandle:
     table_handle: ConnectorTableHandle
 
     def get_table_handle(self) -> ConnectorTableHandle:
-        """Give the table handle that ``begin_merge`` made for scanning the target."""
+        """Return the table handle that ``begin_merge`` made for scanning the target."""
         return self.table_handle
 
 
 def own(handle: object, kind: type[T]) -> T:
-    """Give a handle or split back as one of a connector's own classes: signatures of the contract name only the common ones.
+    """Return a handle or split back as one of a connector's own classes: signatures of the contract name only the common ones.
 
     Raises:
         TypeError: it is another connector's, or of another statement's kind.

@@ -46,7 +46,7 @@ class BucketFunction(ABC):
 
     @abstractmethod
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the bucket of every row.
+        """Return the bucket of every row.
 
         Args:
             page: the layout's partition columns in their order, or the one channel ``row_id`` for an update layout.
@@ -66,7 +66,7 @@ class ConnectorNodePartitioningProvider:
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Give the bucket function of a partitioning.
+        """Return the bucket function of a partitioning.
 
         Args:
             transaction_handle: the statement's transaction.

@@ -30,7 +30,7 @@ class ConnectorMergeSink(ABC):
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Say what was stored: a collection of bytes, or a future of one.
+        """Return what was stored: a collection of bytes, or a future of one.
 
         Called once all rows of this sink have been stored, for every attempt of the task, even for one whose input was
         cut short by a failure elsewhere: nothing may be visible before ``finish_merge`` names it.

@@ -170,7 +170,7 @@ class ConnectorMetadata(ABC):
 
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
-        """Give a handle for the table, or None if there is none of that name (lower case)."""
+        """Return a handle for the table, or None if there is none of that name (lower case)."""
 
     def wait_for_turn(self, session: ConnectorSession, name: SchemaTableName, seconds: float, *, appends: bool = False) -> bool:
         """Wait at most some seconds until no statement before this one changes a table; return whether the turn has come.
@@ -190,7 +190,7 @@ class ConnectorMetadata(ABC):
         return True
 
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Give a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
+        """Return a table that the connector makes of what it knows; it is asked for names with a ``$``, before the last method. None by default."""
         return None
 
     keeps_versions: ClassVar[bool] = False
@@ -199,7 +199,7 @@ class ConnectorMetadata(ABC):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Give a handle for the table as it was in a version: one that `Connector.commit` gave, or one that a statement points at.
+        """Return a handle for the table as it was in a version: one that `Connector.commit` gave, or one that a statement points at.
 
         None if there is no table of that name. What it gives is read only, in one transaction beside other versions of the same table.
         Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED for a type of pointer that means nothing here,
@@ -211,7 +211,7 @@ class ConnectorMetadata(ABC):
         )
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows.
+        """Return the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows.
 
         A store that keeps no versions may give one that `get_former_table_handle` finds as long as nobody has cleaned up.
         """
@@ -220,7 +220,7 @@ class ConnectorMetadata(ABC):
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Give a handle for the table as it was, for an audit or a question about a statement's rows: what is read need not be there for long.
+        """Return a handle for the table as it was, for an audit or a question about a statement's rows: what is read need not be there for long.
 
         By default what `get_versioned_table_handle` gives. A store that keeps no versions, and yet finds a former state as long as nobody has
         cleaned up, gives that here.
@@ -228,7 +228,7 @@ class ConnectorMetadata(ABC):
         return self.get_versioned_table_handle(session, name, version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Give the moment at which the version that a handle reads was committed, with a zone; None (the default) where that is not known."""
+        """Return the moment at which the version that a handle reads was committed, with a zone; None (the default) where that is not known."""
         return None
 
     def restore_table(
@@ -256,12 +256,12 @@ class ConnectorMetadata(ABC):
 
     @abstractmethod
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give the table's name, columns and properties."""
+        """Return the table's name, columns and properties."""
 
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Give columns that can be read by their names and that ``*`` and DESCRIBE leave out, such as ``"$path"``; by default there are none.
+        """Return columns that can be read by their names and that ``*`` and DESCRIBE leave out, such as ``"$path"``; by default there are none.
 
         In Trino they are the table's columns that are ``hidden``. It is asked for statements alone in which a name begins with ``$``,
         before their splits; a constraint may be about them, too.
@@ -269,21 +269,21 @@ class ConnectorMetadata(ABC):
         return ()
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Give the handles of the table's columns in table order; by default made from the metadata."""
+        """Return the handles of the table's columns in table order; by default made from the metadata."""
         from rowmerge_nb.spi.handles import ColumnHandle
 
         return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all tables; by default none are listed."""
+        """Return the names of all tables; by default none are listed."""
         return ()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Give the exact number of rows if it is known without reading them, else None."""
+        """Return the exact number of rows if it is known without reading them, else None."""
         return None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Give what is known of a table's size at little cost; asked for where ``row_count`` gives None and the size decides something.
+        """Return what is known of a table's size at little cost; asked for where ``row_count`` gives None and the size decides something.
 
         Nothing by default. A bound lets the engine execute a small statement in one task.
         """
@@ -390,7 +390,7 @@ class ConnectorMetadata(ABC):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> ConnectorTableHandle:
-        """Give a handle for a table with new columns behind its own: those that ``MERGE WITH SCHEMA EVOLUTION`` adds.
+        """Return a handle for a table with new columns behind its own: those that ``MERGE WITH SCHEMA EVOLUTION`` adds.
 
         Nothing is changed by this call, which EXPLAIN makes too. A table that is read by the handle has NULL in the new columns.
         ``get_table_metadata`` tells of it how the store will have them; a type may become one that holds all values of the type that is
@@ -413,11 +413,11 @@ class ConnectorMetadata(ABC):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Tell whether there is a schema of this name (lower case); by default any name will do."""
+        """Return whether there is a schema of this name (lower case); by default any name will do."""
         return True
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Give the names of all schemas, sorted; by default those that tables and views are listed in."""
+        """Return the names of all schemas, sorted; by default those that tables and views are listed in."""
         return sorted({name.schema for name in (*self.list_tables(session), *self.list_views(session))})
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -437,11 +437,11 @@ class ConnectorMetadata(ABC):
     """Whether this connector has the methods for views. The engine itself keeps the views of a catalog that has not."""
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Give the view of that name, or None if there is none."""
+        """Return the view of that name, or None if there is none."""
         return None
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all views; by default there are none."""
+        """Return the names of all views; by default there are none."""
         return ()
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
@@ -479,22 +479,22 @@ class ConnectorMetadata(ABC):
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Say how this connector represents a changed row. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Return how this connector represents a changed row. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("modifying table rows", "get_row_change_paradigm")
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the column that identifies a row, with whatever else of the row the connector needs to change it.
+        """Return the column that identifies a row, with whatever else of the row the connector needs to change it.
 
         Raises ConnectorError NOT_SUPPORTED by default.
         """
         self._refuse("modifying table rows", "get_merge_row_id_column_handle")
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the layout of inserted rows; None leaves their place to the engine."""
+        """Return the layout of inserted rows; None leaves their place to the engine."""
         return None
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the layout of deleted and updated rows, whose only argument is the row id.
+        """Return the layout of deleted and updated rows, whose only argument is the row id.
 
         None makes the engine use the insert layout (documents) or spread the rows evenly (current era).
         """
@@ -527,7 +527,7 @@ class ConnectorMetadata(ABC):
     # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the column that identifies the rows to delete, with whatever else of them the connector needs.
+        """Return the column that identifies the rows to delete, with whatever else of them the connector needs.
 
         Raises ConnectorError NOT_SUPPORTED by default.
         """
@@ -553,7 +553,7 @@ class ConnectorMetadata(ABC):
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Give the column that identifies the rows to update, with whatever else of them the connector needs.
+        """Return the column that identifies the rows to update, with whatever else of them the connector needs.
 
         Args:
             session: the statement's session.

@@ -143,7 +143,7 @@ class PageLayout:
 
     @classmethod
     def of_output(cls, channel_count: int, redistribution_columns: tuple[int, ...] = (), era: Era = Era.DOCUMENTS) -> PageLayout:
-        """Give the layout whose page after ``transform_page`` has so many channels.
+        """Return the layout whose page after ``transform_page`` has so many channels.
 
         >>> PageLayout.of_output(7, era=Era.CURRENT).column_count
         3
@@ -152,7 +152,7 @@ class PageLayout:
 
     @classmethod
     def of_stored(cls, page: Page, column_count: int) -> PageLayout:
-        """Give the layout of a page that a merge sink gets; it has the case number in the current era only.
+        """Return the layout of a page that a merge sink gets; it has the case number in the current era only.
 
         Args:
             page: the sink's page.
@@ -208,7 +208,7 @@ class PageLayout:
         )
 
     def input_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Give names and types of the channels before ``transform_page``.
+        """Return names and types of the channels before ``transform_page``.
 
         Args:
             columns: the table's columns in table order and, last, the row id.
@@ -230,7 +230,7 @@ class PageLayout:
         )
 
     def output_schema(self, columns: pa.Schema) -> pa.Schema:
-        """Give names and types of the channels after ``transform_page``.
+        """Return names and types of the channels after ``transform_page``.
 
         Args:
             columns: the table's columns in table order and, last, the row id.
@@ -250,12 +250,12 @@ class PageLayout:
         return pa.schema([*table, *control])
 
     def stored_page(self, page: Page) -> Page:
-        """Give what the sink gets of a page that left ``transform_page``: all channels but ``insert_from_update``."""
+        """Return what the sink gets of a page that left ``transform_page``: all channels but ``insert_from_update``."""
         return page.select(list(self.after.stored))
 
 
 def operations_of(page: Page, column_count: int) -> pa.Array:
-    """Give the operation channel of a page that a merge sink gets (channel ``column_count``, int8).
+    """Return the operation channel of a page that a merge sink gets (channel ``column_count``, int8).
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})
     >>> operations_of(page, 1).to_pylist()
@@ -265,7 +265,7 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
 
 
 def row_ids_of(page: Page | pa.Table) -> pa.Array:
-    """Give the row ids of a page that has them last: what a sink gets, what a scan of a target gives, and `MergePage.deletions`.
+    """Return the row ids of a page that has them last: what a sink gets, what a scan of a target gives, and `MergePage.deletions`.
 
     >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
     [7]

@@ -28,7 +28,7 @@ class ConnectorPageSink(ABC):
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Say what was written. May be called on a truncated stream, and for several attempts of one task.
+        """Return what was written. May be called on a truncated stream, and for several attempts of one task.
 
         Nothing that was written may be visible before the driver's ``finish_insert`` or ``finish_merge`` names it.
         """

@@ -56,7 +56,7 @@ class ConnectorSplitManager(ABC):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Give the splits of a table, in an order that does not change between calls for one handle."""
+        """Return the splits of a table, in an order that does not change between calls for one handle."""
 
 
 class ConnectorPageSource(ABC):
@@ -85,7 +85,7 @@ class PagesSource(ConnectorPageSource):
         self._pages: Iterator[Page] = iter(pages)
 
     def get_next_page(self) -> Page | None:
-        """Give the next page of the iterable."""
+        """Return the next page of the iterable."""
         return next(self._pages, None)
 
 

@@ -128,7 +128,7 @@ _MOST_DIGITS: Final = 38
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
-    """Give the type decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
+    """Return the type decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
 
     >>> str(decimal_of(38))
     'decimal(38,0)'
@@ -137,7 +137,7 @@ def decimal_of(precision: int, scale: int = 0) -> Type:
 
 
 def array_of(element: Type) -> Type:
-    """Give the type of arrays of one element type.
+    """Return the type of arrays of one element type.
 
     >>> str(array_of(INTEGER))
     'array(integer)'
@@ -146,7 +146,7 @@ def array_of(element: Type) -> Type:
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Give the type of maps.
+    """Return the type of maps.
 
     >>> str(map_of(VARCHAR, BIGINT))
     'map(varchar, bigint)'
@@ -155,7 +155,7 @@ def map_of(key: Type, value: Type) -> Type:
 
 
 def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
-    """Give the type of rows; a field without a name is anonymous.
+    """Return the type of rows; a field without a name is anonymous.
 
     >>> str(row_of([("a", INTEGER), (None, VARCHAR)]))
     'row(a integer, varchar)'
@@ -280,7 +280,7 @@ def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
 
 
 def from_arrow(kind: pa.DataType) -> Type:
-    """Give the SQL type that a channel of this Arrow type holds.
+    """Return the SQL type that a channel of this Arrow type holds.
 
     Raises:
         TypeError: no SQL type fits; the message names the Arrow type.

@@ -49,7 +49,7 @@ class UpdatablePageSource(ConnectorPageSource):
         self.source = source
 
     def get_next_page(self) -> Page | None:
-        """Give the next page of the ordinary source; connectors whose row id must be made first rebuild the page."""
+        """Return the next page of the ordinary source; connectors whose row id must be made first rebuild the page."""
         return self.source.get_next_page()
 
     def delete_rows(self, row_ids: pa.Array) -> None:
@@ -78,7 +78,7 @@ class UpdatablePageSource(ConnectorPageSource):
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Say what was stored: a collection of bytes, or a future of one.
+        """Return what was stored: a collection of bytes, or a future of one.
 
         Called once, when all pages of the split have been processed; also where none of its rows was to be changed.
         """

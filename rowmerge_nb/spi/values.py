@@ -10,7 +10,7 @@ _LONGEST: Final = 40
 
 
 def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Give an array's values as ``to_pylist`` does; dates and timestamps of years that Python's do not reach as text.
+    """Return an array's values as ``to_pylist`` does; dates and timestamps of years that Python's do not reach as text.
 
     >>> import pyarrow as pa
     >>> python_values(pa.array([2932896, 2932897], pa.int32()).cast(pa.date32()))
@@ -24,7 +24,7 @@ def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Give a page's rows as dictionaries, with the values of `python_values`; channels have different names.
+    """Return a page's rows as dictionaries, with the values of `python_values`; channels have different names.
 
     >>> import pyarrow as pa
     >>> python_rows(pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}))
@@ -35,7 +35,7 @@ def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Give one value; of a nested one only the parts that lie too far away become texts."""
+    """Return one value; of a nested one only the parts that lie too far away become texts."""
     kind = scalar.type
     if not scalar.is_valid:
         return None

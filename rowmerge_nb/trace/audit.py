@@ -183,7 +183,7 @@ class Audit:
         return (self.counts.missing, "missing"), (self.counts.unexpected, "unexpected")
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the rows that are told as a pandas DataFrame: ``missing`` or ``unexpected``, what explains it, and the row."""
+        """Return the rows that are told as a pandas DataFrame: ``missing`` or ``unexpected``, what explains it, and the row."""
         import pandas as pd
 
         found = [

@@ -36,7 +36,7 @@ def differing(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _equal(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give values that Arrow groups as SQL compares them: there is one zero, and one NaN."""
+    """Return values that Arrow groups as SQL compares them: there is one zero, and one NaN."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), pc.add(values, pa.scalar(0.0, values.type)))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def changed_rows(trace: Trace) -> list[dict[str, Any]]:
-    """Give one entry per sampled row for which a clause fired.
+    """Return one entry per sampled row for which a clause fired.
 
     Returns:
         Entries with ``operation``, ``case_number``, ``source_row`` and, for every table column, ``old.<name>`` and ``new.<name>``;
@@ -43,7 +43,7 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
-    """Give the entries of a statement without merge rows: a DELETE, or what page sources changed themselves.
+    """Return the entries of a statement without merge rows: a DELETE, or what page sources changed themselves.
 
     The pages of a DELETE hold no more than what tells the rows; an update's row is whole.
     """

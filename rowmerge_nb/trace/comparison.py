@@ -153,21 +153,21 @@ class Comparison:
         return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the metrics as a pandas DataFrame, a column per side."""
+        """Return the metrics as a pandas DataFrame, a column per side."""
         import pandas as pd
 
         values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
         return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
 
     def calls_to_pandas(self) -> pd.DataFrame:
-        """Give the numbers of calls as a pandas DataFrame, a column per side."""
+        """Return the numbers of calls as a pandas DataFrame, a column per side."""
         import pandas as pd
 
         names = ["method", self.left.name, self.right.name]
         return pd.DataFrame(self.calls, columns=names).set_index("method")
 
     def differences_to_pandas(self) -> pd.DataFrame:
-        """Give the rows that differ as a pandas DataFrame: the side, what it does with the row, how often, and the row."""
+        """Return the rows that differ as a pandas DataFrame: the side, what it does with the row, how often, and the row."""
         import pandas as pd
 
         width = max((len(d.row) for d in self.differences), default=len(self.columns))
@@ -240,7 +240,7 @@ def _measured(side: Side) -> dict[str, str]:
 
 
 def _handed(side: Side) -> tuple[str, int]:
-    """Give the rows that the connector is handed: by operation, and how many."""
+    """Return the rows that the connector is handed: by operation, and how many."""
     stored: Counter[int] = Counter()
     for writer in side.result.trace.writers:
         stored.update(writer.rows)
@@ -248,7 +248,7 @@ def _handed(side: Side) -> tuple[str, int]:
 
 
 def _moved(trace: Trace) -> list[int | None]:
-    """Give the rows that go through every exchange of the plan."""
+    """Return the rows that go through every exchange of the plan."""
     nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
@@ -281,7 +281,7 @@ def _number(count: int | None) -> str:
 
 
 def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
-    """Say how results were compared, and which rows differ."""
+    """Return how results were compared, and which rows differ."""
     if left.failed or right.failed:
         return "", ()
     if left.rows is not None and right.rows is not None:
@@ -319,7 +319,7 @@ def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tu
 
 
 def _changes(trace: Trace) -> dict[str, Rows]:
-    """Give the rows that a statement takes away and puts in, as far as the trace has all of them."""
+    """Return the rows that a statement takes away and puts in, as far as the trace has all of them."""
     pages = trace.pages
     if pages is None:
         empty = not any(writer.pages for writer in trace.writers)
@@ -346,7 +346,7 @@ def _changes(trace: Trace) -> dict[str, Rows]:
 
 
 def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
-    """Give the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
+    """Return the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
     if pages.witness is None:
         return None
     target = pages.witness.column("target")

@@ -148,7 +148,7 @@ class Journey:
 
 
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Give the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
+    """Return the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
 
     Of small statements these are all joined rows, of large ones the first per clause (``trace="full"`` keeps all).
 
@@ -171,13 +171,13 @@ def journeys_at(trace: Trace, rows: npt.NDArray[np.bool_], limit: int | None = N
 
 
 def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Give the journeys of the rows that were asked for; none where nobody has, or no row was like that."""
+    """Return the journeys of the rows that were asked for; none where nobody has, or no row was like that."""
     pages = None if trace.asked is None else trace.asked.pages
     return () if pages is None else _of_pages(trace, pages) or ()
 
 
 def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
-    """Give what there is to say of the target rows that no row of the source matches; none where they are not known."""
+    """Return what there is to say of the target rows that no row of the source matches; none where they are not known."""
     if trace.untouched is None or trace.kind != "MERGE":
         return ()
     verdicts = tuple(Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0)
@@ -246,7 +246,7 @@ def _of_pages(
 
 
 def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
-    """Give the journeys of a trace that has some.
+    """Return the journeys of a trace that has some.
 
     Raises:
         RowMergeError: NOT_SUPPORTED where it has none: of other statements, of large ones, and where no row was joined.
@@ -259,7 +259,7 @@ def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]
 
 
 def _why_none(trace: Trace) -> tuple[str, str]:
-    """Say why a trace has no journeys, and what helps."""
+    """Return why a trace has no journeys, and what helps."""
     if trace.kind not in ROW_CHANGES:
         return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
     if trace.error is not None:
@@ -281,14 +281,14 @@ def _why_none(trace: Trace) -> tuple[str, str]:
 
 
 def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
-    """Give the clause that each row took; -1 for none."""
+    """Return the clause that each row took; -1 for none."""
     numbers = pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
     found: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
     return found
 
 
 def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Give per row the position of its source row, the source row's values and the target row's."""
+    """Return per row the position of its source row, the source row's values and the target row's."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
@@ -299,7 +299,7 @@ def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | No
 
 
 def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
-    """Say how each row came out of the join: values of `Join`."""
+    """Return how each row came out of the join: values of `Join`."""
 
     def is_there(side: str) -> npt.NDArray[np.bool_]:
         if pages.witness is None or side not in pages.witness.schema.names:
@@ -327,7 +327,7 @@ class WhenClause(Protocol):
 
 
 def join_of_clause(clause: WhenClause) -> Join | None:
-    """Say which rows a clause is about; the record of "no clause" is about none."""
+    """Return which rows a clause is about; the record of "no clause" is about none."""
     if clause.number < 0 or clause.matched is None:
         return None
     if clause.matched:
@@ -359,7 +359,7 @@ def _verdicts(
 def _answered(
     pages: PageSample, index: int, name: str, condition: Term | None, sides: Mapping[str, Mapping[str, Any] | None]
 ) -> TermTruth | None:
-    """Give what a condition came to; None where it was not asked, or not known."""
+    """Return what a condition came to; None where it was not asked, or not known."""
     truths = pages.truths
     letters = truths.column(name)[index].as_py() if truths is not None and name in truths.schema.names else None
     if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
@@ -368,7 +368,7 @@ def _answered(
 
 
 def _barred(on: Term | None, source: Mapping[str, Any]) -> TermTruth | None:
-    """Give the part of ON that a NULL of a source row makes unknown for every target row: without it ON cannot be true."""
+    """Return the part of ON that a NULL of a source row makes unknown for every target row: without it ON cannot be true."""
     if on is None:
         return None
     if on.operator == "AND":
@@ -384,7 +384,7 @@ def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mappin
 
 
 def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
-    """Give of every row after the processor its values, if it is one that is there afterwards."""
+    """Return of every row after the processor its values, if it is one that is there afterwards."""
     count = pages.layout.column_count
     there = {Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT}
     operations = pages.after.column(pages.layout.after.operation).to_pylist()

@@ -23,7 +23,7 @@ SOURCE_ROW: Final = "source_row"
 
 
 def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterable[str]) -> tuple[int | None, Mapping[str, Any]]:
-    """Give what is asked for: the number of a source row, or None, and values by columns.
+    """Return what is asked for: the number of a source row, or None, and values by columns.
 
     Args:
         row: what stands without a name: the number of a source row, or values by columns, whose names may be any.
@@ -59,7 +59,7 @@ def _is_row(value: Any) -> bool:
 
 
 def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | None]) -> None:
-    """See that one of the rows has each of these columns, in whatever case.
+    """Check that one of the rows has each of these columns, in whatever case.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a name that none has, with the nearest one.
@@ -74,7 +74,7 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
 
 
 def has_values(side: Mapping[str, Any], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Tell whether a row has all these values.
+    """Return whether a row has all these values.
 
     Args:
         side: the row.
@@ -143,7 +143,7 @@ def _side_has(rows: pa.StructArray, columns: Mapping[str, Any], padded: bool) ->
 
 
 def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any], *, padded: bool = False) -> bool:
-    """Tell whether one of some rows has all these values; ``padded`` as for `has_values`."""
+    """Return whether one of some rows has all these values; ``padded`` as for `has_values`."""
     return any(has_values(row, columns, padded=padded) for row in rows if row)
 
 
@@ -158,7 +158,7 @@ def _same(value: Any, wanted: Any, padded: bool) -> bool:
 
 
 def in_words(source_row: int | None, columns: Mapping[str, Any]) -> str:
-    """Say what was looked for.
+    """Return what was looked for.
 
     >>> in_words(3, {"name": "Ed"})
     "source row 3 and name = 'Ed'"

@@ -88,7 +88,7 @@ class Term:
     strict: bool = False
 
     def walk(self) -> Iterator[Term]:
-        """Give the condition and all its parts, each before its own parts: the order of the letters in `PageSample.truths`."""
+        """Yield the condition and all its parts, each before its own parts: the order of the letters in `PageSample.truths`."""
         yield self
         for term in self.terms:
             yield from term.walk()

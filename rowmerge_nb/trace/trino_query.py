@@ -91,7 +91,7 @@ class TrinoNode:
         return working[-1].rows_out if not outer else working[0].rows_out + outer
 
     def walk(self) -> Iterator[TrinoNode]:
-        """Give the node and all below it, each before those below it."""
+        """Yield the node and all below it, each before those below it."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -128,12 +128,12 @@ class TrinoQuery:
         return table_of(writers[0]) if writers else ""
 
     def __repr__(self) -> str:
-        """Say which query it is."""
+        """Return which query it is."""
         return f"TrinoQuery({self.id}, {self.kind} {self.table}, {self.state}, {sum(1 for _ in self.plan.walk())} nodes)"
 
 
 def table_of(node: TrinoNode) -> str:
-    """Give the table of a node, without version and kind: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
+    """Return the table of a node, without version and kind: ``iceberg:demo.t$data@79`` is ``iceberg:demo.t``."""
     return re.sub(r"(\$data)?(@\d+)?$", "", node.descriptor.get("table", ""))
 
 
@@ -218,7 +218,7 @@ def _parsed(content: bytes, budget: Budget) -> Any:
 
 
 def _stages(root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give all stages, the root first."""
+    """Return all stages, the root first."""
     found, todo = [], [root]
     while todo:
         stage = todo.pop()
@@ -273,7 +273,7 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
 
 
 def _operators(stage: dict[str, Any], name: str) -> dict[str, list[TrinoOperator]]:
-    """Give the operators of a stage by their nodes, in the order in which rows go through them."""
+    """Return the operators of a stage by their nodes, in the order in which rows go through them."""
     stats = _part(stage, "stageStats", dict, f"stage {name}")
     summaries = _part(stats, "operatorSummaries", list, f"the statistics of stage {name}")
     where = f"an operator of stage {name}"

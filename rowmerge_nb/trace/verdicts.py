@@ -191,7 +191,7 @@ TRINO, STANDARD = ENGINES[:2]
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
-    """Say for every engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known.
+    """Return for each engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known.
 
     An UPDATE or DELETE has no source rows, so there is nothing to judge.
     """

@@ -38,7 +38,7 @@ _MINUTES: Final = 5
 
 
 def table_of(rows: Rows) -> pa.Table:
-    """Give rows as a table.
+    """Return rows as a table.
 
     >>> table_of({1: (2, "a")}).to_pylist()
     [{'id': 1, 'v': 2, 'name': 'a'}]
@@ -79,7 +79,7 @@ class Store:
         raise NotImplementedError
 
     def engine(self, connector: Connector) -> InProcessEngine:
-        """Give an engine whose default catalog it is."""
+        """Return an engine whose default catalog it is."""
         engine = InProcessEngine(catalog="store", schema=self.schema)
         engine.add_catalog("store", connector)
         return engine
@@ -126,7 +126,7 @@ class Store:
         return sorted(str(path.relative_to(self.live)) for path in paths)
 
     def swept(self) -> list[str]:
-        """Give the files that are left when the process is gone and have nothing to do with the store."""
+        """Return the files that are left when the process is gone and have nothing to do with the store."""
         return []
 
     def age(self) -> None:
@@ -137,7 +137,7 @@ class Store:
 
 
 def shape(things: list[str]) -> list[str]:
-    """Give names without the numbers that differ from run to run.
+    """Return names without the numbers that differ from run to run.
 
     >>> shape(["t/delta_0000002_0000002_0000/bucket_00000", "t/0b2c4d5e6f-m0.avro"])
     ['t/#-m#.avro', 't/delta_#_#_#/bucket_#']

@@ -113,7 +113,7 @@ class Trials:
         return sorted(random.Random(seed).sample(every, sample), key=lambda f: (f.number, f.kind, f.after))  # noqa: S311 - no secret
 
     def _applies(self, kind: str, point: Point, *, after: bool) -> bool:
-        """Tell whether a fault makes sense at a point."""
+        """Return whether a fault makes sense at a point."""
         if kind in BESIDE:
             return self._store.survives and not after
         if kind in LASTING and after:
@@ -262,7 +262,7 @@ class Trials:
         return self._truth(said, state)
 
     def _look(self, acting: Acting | None, said: str = "") -> dict[str, Any]:
-        """See that the store is as before or as after, what is left behind, and that a further statement works.
+        """Check that the store is as before or as after, what is left behind, and that a further statement works.
 
         Args:
             acting: the store as it was opened; None opens it.
@@ -346,7 +346,7 @@ class Trials:
         return len(removed)
 
     def _truth(self, said: str, rows: str) -> list[str]:
-        """Say whether what was said is true, as far as it can be seen."""
+        """Return whether what was said is true, as far as it can be seen."""
         if not self.states or self.states["before"] == self.states["after"]:
             return []
         wanted = {"done": "after", "changed": "after", "failed": "before"}.get(said)
@@ -361,7 +361,7 @@ def _distinct(points: list[Point]) -> list[Point]:
 
 
 def _more(these: list[str], those: list[str]) -> list[str]:
-    """Give what there is more of in one list than in the other."""
+    """Return what there is more of in one list than in the other."""
     return sorted((Counter(these) - Counter(those)).elements())
 
 
@@ -397,7 +397,7 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
 
 
 def _state(error: RowMergeError) -> str:
-    """Give in one word what an error says of the table."""
+    """Return in one word what an error says of the table."""
     return {False: "failed", True: "changed", None: "unknown"}[error.changed]
 
 

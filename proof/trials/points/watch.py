@@ -237,7 +237,7 @@ class Watch:
 
     @staticmethod
     def _lasts(fault: Fault, operation: Operation) -> bool:
-        """Tell whether a fault that lasts strikes at an operation."""
+        """Return whether a fault that lasts strikes at an operation."""
         if fault.kind == "descriptors":
             return _opens(operation.name)
         return fault.kind in LASTING and operation.lasts
@@ -252,7 +252,7 @@ class Watch:
 
 
 def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
-    """Tell whether Python takes no signal at a line: where a ``with`` is left, and in what it calls while it collects objects.
+    """Return whether Python takes no signal at a line: where a ``with`` is left, and in what it calls while it collects objects.
 
     A trace function can raise there all the same; the context would never be left, or the interrupt would be lost.
     """

@@ -85,7 +85,7 @@ _readlink = os.readlink
 
 
 def _disk(name: str, path: str, *, writes: bool) -> Operation:
-    """Give an operation of the disk: who writes finds it full, who reads gets an error of reading."""
+    """Return an operation of the disk: who writes finds it full, who reads gets an error of reading."""
     code = errno.ENOSPC if writes else errno.EIO
     return Operation(name, path, lambda: OSError(code, os.strerror(code), path), lasts=writes)
 

@@ -73,7 +73,7 @@ def check_bucket_type(name: str, kind: Type) -> None:
 
 
 def buckets_of(columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int) -> npt.NDArray[np.int32]:
-    """Give the bucket of every row.
+    """Return the bucket of every row.
 
     Args:
         columns: the bucket columns in the order of ``bucketed_by``; all of one length.
@@ -182,7 +182,7 @@ class HiveBucketFunction(BucketFunction):
         return self.handle.bucket_count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the bucket of every row."""
+        """Return the bucket of every row."""
         columns = [page.column(argument) for argument in self.handle.arguments]
         return pa.array(buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version))
 
@@ -204,7 +204,7 @@ class HiveUpdateBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the bucket of every row."""
+        """Return the bucket of every row."""
         buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
         return pa.array((buckets % self.count).astype(np.int32))
 
@@ -219,7 +219,7 @@ class HivePartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Give the function of the bucket columns, or that of the row id."""
+        """Return the function of the bucket columns, or that of the row id."""
         if isinstance(partitioning_handle, HivePartitioningHandle):
             return HiveBucketFunction(partitioning_handle)
         if isinstance(partitioning_handle, HiveUpdateHandle):

@@ -213,15 +213,15 @@ class HiveAcidConnector(Connector):
                 self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
-        """Give the metadata of a transaction."""
+        """Return the metadata of a transaction."""
         return HiveAcidMetadata(self.metastore, self._transactions.of(transaction_handle))
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Give what CALL can do: compact, register and unregister tables, clean up."""
+        """Return what CALL can do: compact, register and unregister tables, clean up."""
         return procedures_of(self)
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Give Trino's error for rows of transactional tables; of definitions that of all connectors."""
+        """Return Trino's error for rows of transactional tables; of definitions that of all connectors."""
         doing = {"INSERT": "Inserting", "MERGE": "Merging", "UPDATE": "Merging", "DELETE": "Merging"}.get(kind)
         if doing is None:
             return super().refused_in_transaction(catalog, kind)
@@ -405,7 +405,7 @@ class HiveAcidConnector(Connector):
         return table
 
     def open_transactions(self) -> list[OpenTransaction]:
-        """Give the transactions that write, oldest first, those of other processes included."""
+        """Return the transactions that write, oldest first, those of other processes included."""
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:

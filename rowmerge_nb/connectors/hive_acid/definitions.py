@@ -99,7 +99,7 @@ def defined_table(
 
 
 def described_columns(columns: Any) -> list[ColumnMetadata]:
-    """Give the columns that a program describes by names and types.
+    """Return the columns that a program describes by names and types.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -206,7 +206,7 @@ def _buckets(
 
 
 def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
-    """Give the columns that a property names, as they were written when the table was defined."""
+    """Return the columns that a property names, as they were written when the table was defined."""
     given = listed_names(properties, name)
     written = {column.name.lower(): column.name for column in columns}
     missing = [column for column in given if column.lower() not in written]

@@ -113,12 +113,12 @@ class HiveSplit(ConnectorSplit):
 
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Give a handle as one of this connector."""
+    """Return a handle as one of this connector."""
     return own(handle, HiveTableHandle)
 
 
 def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
-    """Give the handle of a table whose rows can be deleted and updated.
+    """Return the handle of a table whose rows can be deleted and updated.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for a table that is not transactional.

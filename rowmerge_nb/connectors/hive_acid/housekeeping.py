@@ -44,7 +44,7 @@ def forget_creation(folder: Path) -> None:
 
 
 def dropped_folder(folder: Path, identity: str) -> Path:
-    """Give the place to which the folder of a dropped table is moved, until it is removed.
+    """Return the place to which the folder of a dropped table is moved, until it is removed.
 
     >>> dropped_folder(Path("w/t"), "0" * 32).name
     '_dropped_00000000000000000000000000000000'
@@ -53,7 +53,7 @@ def dropped_folder(folder: Path, identity: str) -> Path:
 
 
 def is_nobodys(folder: Path) -> bool:
-    """Tell whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
+    """Return whether a folder without a table was to be one's and never was, is that of a dropped one, or has no files."""
     return (
         os.path.lexists(folder / _IN_THE_MAKING)
         or _DROPPED.fullmatch(folder.name) is not None
@@ -62,7 +62,7 @@ def is_nobodys(folder: Path) -> bool:
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
-    """Give the names of the partitions that a table's directory holds; ``[""]`` for a table without partition columns.
+    """Return the names of the partitions that a table's directory holds; ``[""]`` for a table without partition columns.
 
     Raises:
         ConnectorError: HIVE_INVALID_PARTITION_VALUE if a folder is not named like one, or its value is none of the column's type.
@@ -145,7 +145,7 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def statement_of(attempt: Path) -> tuple[str, int]:
-    """Give the query id and the transaction that an attempt's folder is named by; nothing for other folders.
+    """Return the query id and the transaction that an attempt's folder is named by; nothing for other folders.
 
     >>> statement_of(Path("t/_tmp_q7_12")), statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
     (('q7', 12), ('q7', 12), ('', 0))

@@ -96,7 +96,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- tables ---------------------------------------------------------------------------------------------------
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
-        """Give a table with what of it may be read; the same for the whole transaction."""
+        """Return a table with what of it may be read; the same for the whole transaction."""
         known = self._transaction.tables
         if name not in known:
             table = self._metastore.get_table(name)
@@ -106,7 +106,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return known[name]
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Give the last write id that a reader sees; None while others are open, which may be committed by the time that it is asked for."""
+        """Return the last write id that a reader sees; None while others are open, which may be committed by the time that it is asked for."""
         known = hive_table(table_handle).snapshot.write_ids
         if known.open:
             return None
@@ -117,7 +117,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def get_former_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> HiveTableHandle | None:
-        """Give a table as it was up to a write id, as long as no compaction has put together what was written before and after it."""
+        """Return a table as it was up to a write id, as long as no compaction has put together what was written before and after it."""
         handle = self.get_table_handle(session, name)
         if handle is None:
             return None
@@ -140,16 +140,16 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(known, high_watermark=wanted)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give a table's columns, properties and comment."""
+        """Return a table's columns, properties and comment."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Give the number of rows in the files, deleted ones among them."""
+        """Return the number of rows in the files, deleted ones among them."""
         return TableStatistics(most_rows(hive_table(table_handle)))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all tables."""
+        """Return the names of all tables."""
         return self._metastore.list_tables()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
@@ -220,11 +220,11 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Tell whether there is a schema of this name."""
+        """Return whether there is a schema of this name."""
         return self._transaction.changes.schemas.get(schema, schema in self._metastore.list_schemas())
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         return self._metastore.list_schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -263,7 +263,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
-        """Give the row id: original write id, bucket and row number.
+        """Return the row id: original write id, bucket and row number.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
@@ -272,7 +272,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the bucket and partition columns in table order; buckets are placed by Hive's bucket function."""
+        """Return the bucket and partition columns in table order; buckets are placed by Hive's bucket function."""
         table = hive_table(table_handle).table
         placing = {*table.bucketed_by, *table.partitioned_by}
         columns = [column for column in table.columns if column.name in placing]
@@ -286,7 +286,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the bucket of the row id for bucketed tables; others have none."""
+        """Return the bucket of the row id for bucketed tables; others have none."""
         count = hive_table(table_handle).table.bucket_count
         return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
 
@@ -312,7 +312,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
     def _begun(self, session: ConnectorSession) -> int:
-        """Give the number of the metastore's transaction, and begin it if need be."""
+        """Return the number of the metastore's transaction, and begin it if need be."""
         transaction = self._transaction
         if transaction.number is None:
             transaction.beginning = session.query_id

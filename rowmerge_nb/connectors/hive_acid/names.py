@@ -89,7 +89,7 @@ def highest_visibility(folder: Path) -> int:
 
 
 def delta_directory(kind: str, lowest: int, highest: int, statement: int | None) -> str:
-    """Give the name of a delta or delete delta.
+    """Return the name of a delta or delete delta.
 
     >>> delta_directory("delete_delta", 3, 3, 0)
     'delete_delta_0000003_0000003_0000'
@@ -98,7 +98,7 @@ def delta_directory(kind: str, lowest: int, highest: int, statement: int | None)
 
 
 def bucket_file(bucket: int) -> str:
-    """Give the name of a bucket's file.
+    """Return the name of a bucket's file.
 
     >>> bucket_file(2)
     'bucket_00002'
@@ -107,7 +107,7 @@ def bucket_file(bucket: int) -> str:
 
 
 def bucket_of_delta_file(name: str) -> int | None:
-    """Give the bucket that a file in a base or delta holds, whatever attempt wrote it; None if the name does not say.
+    """Return the bucket that a file in a base or delta holds, whatever attempt wrote it; None if the name does not say.
 
     >>> bucket_of_delta_file("bucket_00003_0"), bucket_of_delta_file("foo.orc")
     (3, None)
@@ -117,7 +117,7 @@ def bucket_of_delta_file(name: str) -> int | None:
 
 
 def bucket_of_original(name: str) -> int | None:
-    """Give the bucket of a file that was there before the table became transactional, or that CREATE TABLE AS wrote.
+    """Return the bucket of a file that was there before the table became transactional, or that CREATE TABLE AS wrote.
 
     >>> bucket_of_original("000001_0_copy_1"), bucket_of_original("notes.txt")
     (1, None)
@@ -136,7 +136,7 @@ def encode_bucket(bucket: int, statement: int = 0) -> int:
 
 
 def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Give the buckets out of the numbers that rows carry; in version 0 they are the numbers themselves.
+    """Return the buckets out of the numbers that rows carry; in version 0 they are the numbers themselves.
 
     >>> buckets_in(np.array([536936448, 3], np.int32)).tolist()
     [1, 3]
@@ -145,7 +145,7 @@ def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Bring numbers of both codec versions into version 1, so that they can be compared.
+    """Convert numbers of both codec versions into version 1, so that they can be compared.
 
     >>> normalized_buckets(np.array([3, 536936448], np.int32)).tolist()
     [537067520, 536936448]

@@ -21,7 +21,7 @@ _INVALID: Final = "INVALID_PROCEDURE_ARGUMENT"
 
 
 def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
-    """Give the procedures of a connector.
+    """Return the procedures of a connector.
 
     >>> import tempfile
     >>> from rowmerge_nb import HiveAcidConnector

@@ -29,7 +29,7 @@ _HASHED_AS_EQUAL: Final = frozenset({"boolean", "tinyint", "smallint", "integer"
 
 
 def partition_matters(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
-    """Tell whether a partition may hold rows within a constraint."""
+    """Return whether a partition may hold rows within a constraint."""
     for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
         domain = constraint.domains.get(column.name) if constraint is not None else None
         # Of char, values with and without their spaces are equal.
@@ -46,7 +46,7 @@ def partition_matters(name: str, table: HiveTable, constraint: Constraint | None
 
 
 def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset[int] | None:
-    """Give the buckets in which rows within a constraint lie; None for all.
+    """Return the buckets in which rows within a constraint lie; None for all.
 
     >>> from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, Constraint, SchemaTableName, parse_type
     >>> from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
@@ -77,7 +77,7 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
 
 
 def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
-    """Give the domains of columns that files hold, by the columns' places."""
+    """Return the domains of columns that files hold, by the columns' places."""
     domains = constraint.domains if constraint is not None else {}
     return tuple((index, domains[column.name]) for index, column in enumerate(table.data_columns) if column.name in domains)
 
@@ -85,7 +85,7 @@ def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple
 def stripes_that_matter(
     table: HiveTable, tail: OrcTail, domains: Sequence[tuple[int, ColumnDomain]], *, flat: bool
 ) -> list[Stripe]:
-    """Give the stripes of a file that may hold rows within domains.
+    """Return the stripes of a file that may hold rows within domains.
 
     Args:
         table: the table.
@@ -106,7 +106,7 @@ def stripes_that_matter(
 
 
 def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
-    """Tell whether a value from ``low`` to ``high`` may satisfy a domain; None is a bound that is not known."""
+    """Return whether a value from ``low`` to ``high`` may satisfy a domain; None is a bound that is not known."""
     try:
         if domain.low is not None and high is not None and high < domain.low:
             return False

@@ -59,12 +59,12 @@ class HiveSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Give the splits of a table as its handle sees it; partitions, buckets and stripes that the constraint rules out have none."""
+        """Return the splits of a table as its handle sees it; partitions, buckets and stripes that the constraint rules out have none."""
         return splits_of(hive_table(table_handle), constraint)
 
 
 def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
-    """Give the splits of a table, partition by partition.
+    """Return the splits of a table, partition by partition.
 
     Raises:
         ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
@@ -110,7 +110,7 @@ def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
 
 
 def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
-    """Give the splits of one partition, or of a table without partition columns."""
+    """Yield the splits of one partition, or of a table without partition columns."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
     deleting = [{file.name: file for file in data_files(folder / directory.name)} for directory in state.delete_deltas]
@@ -170,7 +170,7 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Give a source of the wanted columns, without the rows that were deleted."""
+        """Return a source of the wanted columns, without the rows that were deleted."""
         split = own(split, HiveSplit)
         table = hive_table(table_handle).table
         if isinstance(table_handle, HiveUpdatableTableHandle):
@@ -229,7 +229,7 @@ def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDAr
 
 
 def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None, KeyBounds | None]:
-    """Give what a split reads of its file, None for all of it, and between which keys its rows lie, as far as that is known."""
+    """Return what a split reads of its file, None for all of it, and between which keys its rows lie, as far as that is known."""
     if split.stripes is None and not split.domains and not split.deletes:
         return None, None
     tail = read_tail(split.path)
@@ -252,7 +252,7 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
 
 
 def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
-    """Give the columns of which few values matter: they decide whether a stripe is read, whatever others are asked for."""
+    """Return the columns of which few values matter: they decide whether a stripe is read, whatever others are asked for."""
     few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
     columns = [(index, table.data_columns[index]) for index, _ in few]
     return KeysFirst(columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True)))

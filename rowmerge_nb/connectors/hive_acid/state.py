@@ -71,23 +71,23 @@ class ValidWriteIds:
         return directory.visibility is None or self.transactions is None or self.transactions.is_valid(directory.visibility)
 
     def is_valid(self, write_id: int) -> bool:
-        """Tell whether what was written under an id counts."""
+        """Return whether what was written under an id counts."""
         return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
 
     def any_valid(self, lowest: int, highest: int) -> bool:
-        """Tell whether an id of a range counts."""
+        """Return whether an id of a range counts."""
         hidden = sum(1 for number in self.open | self.aborted if lowest <= number <= min(highest, self.high_watermark))
         return min(highest, self.high_watermark) - lowest + 1 > hidden
 
     def is_valid_base(self, directory: AcidDirectory, *, compacted: bool) -> bool:
-        """Tell whether a base counts: a compacted one may hold aborted ids (left out of it), but none that was open."""
+        """Return whether a base counts: a compacted one may hold aborted ids (left out of it), but none that was open."""
         if compacted:
             return directory.highest <= self.high_watermark and directory.highest < min(self.open, default=directory.highest + 1)
         return self.is_valid(directory.highest)
 
 
 def stated_write_ids(given: Any) -> ValidWriteIds:
-    """Give what a program states of a table's write ids, in the words of a metastore.
+    """Return what a program states of a table's write ids, in the words of a metastore.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -209,7 +209,7 @@ def _require_known(folder: Path, directories: Sequence[AcidDirectory], valid: Va
 
 
 def visible(folder: Path) -> list[Path]:
-    """Give the entries of a folder that Hive does not call hidden, by name.
+    """Return the entries of a folder that Hive does not call hidden, by name.
 
     Raises:
         ConnectorError: HIVE_FILE_NOT_FOUND if there is no such folder.
@@ -260,7 +260,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Give the files of a base or delta: not hidden, and not in a folder below.
+    """Return the files of a base or delta: not hidden, and not in a folder below.
 
     Raises:
         ConnectorError: HIVE_BAD_DATA if one of them is empty, or is named like a bucket and no file. Every writer of transactional tables
@@ -389,7 +389,7 @@ def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
 
 
 def declared_version(folder: Path) -> int | None:
-    """Give the format version that a base or delta declares; None if it does not.
+    """Return the format version that a base or delta declares; None if it does not.
 
     Raises:
         ConnectorError: HIVE_BAD_DATA if what it declares is not a number.

@@ -21,7 +21,7 @@ MOST_FILES: Final = 1000
 
 
 def most_rows(handle: HiveTableHandle) -> int | None:
-    """Give an upper bound of the rows that a statement sees: those of all files that it reads, deleted ones among them.
+    """Return an upper bound of the rows that a statement sees: those of all files that it reads, deleted ones among them.
 
     Args:
         handle: the table as the statement sees it.

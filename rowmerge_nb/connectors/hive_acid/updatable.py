@@ -175,7 +175,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def _publish(
         self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
     ) -> ConnectorOutputMetadata:
-        """Give files the names that readers look for."""
+        """Return files the names that readers look for."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
         """Give the three columns that identify a row.

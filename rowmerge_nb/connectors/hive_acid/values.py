@@ -81,7 +81,7 @@ def check_partition_type(name: str, kind: Type) -> None:
 
 
 def from_file(array: pa.Array, kind: Type) -> pa.Array:
-    """Give what a file holds as a channel of its column's type: fields by position, char padded, timestamps in microseconds.
+    """Return what a file holds as a channel of its column's type: fields by position, char padded, timestamps in microseconds.
 
     Raises:
         ValueError: what the file holds is not of this type.
@@ -94,7 +94,7 @@ def from_file(array: pa.Array, kind: Type) -> pa.Array:
 
 
 def to_file(array: pa.Array, name: str, kind: Type) -> pa.Array:
-    """Give a channel as a file holds it: names of fields in lower case, char without the spaces behind it.
+    """Return a channel as a file holds it: names of fields in lower case, char without the spaces behind it.
 
     Raises:
         ExecutionError: NOT_SUPPORTED for a timestamp that would not be read back as it is.
@@ -109,12 +109,12 @@ def to_file(array: pa.Array, name: str, kind: Type) -> pa.Array:
 
 
 def file_type(kind: Type) -> pa.DataType:
-    """Give the Arrow type under which a column is written."""
+    """Return the Arrow type under which a column is written."""
     return _lowered(kind.arrow)
 
 
 def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
-    """Give the types with a length of their own that columns have or contain, by their numbers in a file.
+    """Return the types with a length of their own that columns have or contain, by their numbers in a file.
 
     Args:
         columns: the columns.
@@ -162,7 +162,7 @@ def _leaf_from_file(values: pa.Array, kind: Type, target: pa.DataType) -> pa.Arr
 def _rebuilt(
     array: pa.Array, kind: Type, target: pa.DataType, leaf: Callable[[pa.Array, Type, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """Bring an array into another shape of the same type, level by level."""
+    """Convert an array into another shape of the same type, level by level."""
     if kind.base not in {"array", "map", "row"}:
         return leaf(array, kind, target)
     missing = pc.is_null(array)
@@ -195,13 +195,13 @@ def _rebuilt(
 
 
 def lowered(kind: Type) -> Type:
-    """Give a type with the names of its fields in lower case, as files have them."""
+    """Return a type with the names of its fields in lower case, as files have them."""
     inner = tuple(lowered(part) if isinstance(part, Type) else part for part in kind.parameters)
     return Type(kind.base, inner, tuple(name.lower() if name else name for name in kind.fields))
 
 
 def with_numbers(array: pa.Array, kind: Type) -> pa.Array:
-    """Give an array with microseconds since 1970 instead of timestamps."""
+    """Return an array with microseconds since 1970 instead of timestamps."""
 
     def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
         return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if of.base == "timestamp" else values.cast(target)
@@ -220,7 +220,7 @@ def _numbered(kind: pa.DataType) -> pa.DataType:
 
 
 def has_early_fractions(array: pa.Array) -> bool:
-    """Tell whether an array holds, at whatever depth, a timestamp before 1970 that is not a whole second.
+    """Return whether an array holds, at whatever depth, a timestamp before 1970 that is not a whole second.
 
     >>> has_early_fractions(pa.array([[0, None], [-1_500_000]], pa.list_(pa.timestamp("us"))))
     True
@@ -263,7 +263,7 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
 
 
 def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
-    """Give the distinct partition values of a page as texts, and for every row which of them it has.
+    """Return the distinct partition values of a page as texts, and for every row which of them it has.
 
     >>> group_by_partition([pa.array(["x", None, "x"]), pa.array([1, 1, 1])], 3)
     ([('x', '1'), (None, '1')], array([0, 1, 0]))
@@ -309,7 +309,7 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def partition_value(text: str | None, column: ColumnMetadata, table: Any) -> pa.Scalar:
-    """Give a partition's value out of its name.
+    """Return a partition's value out of its name.
 
     Raises:
         ConnectorError: HIVE_INVALID_PARTITION_VALUE if the text is none of the column's type.

@@ -207,7 +207,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
 def _destinations(
     table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
 ) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
-    """Give partitions and buckets of a page, and the rows of each in their order; None for all rows."""
+    """Yield partitions and buckets of a page, and the rows of each in their order; None for all rows."""
     first = len(table.data_columns)
     columns = [page.column(first + i) for i in range(len(table.partitioned_by))]
     if not columns and (buckets == buckets[0]).all():
@@ -321,7 +321,7 @@ def _place(whole: Path, directory: Path, table: HiveTable, write_id: int, record
 
 
 def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
-    """Give the statement number of a file, or another one where a file of the same place has it."""
+    """Return the statement number of a file, or another one where a file of the same place has it."""
     if file.statement not in taken:
         return file.statement
     if len(taken) >= STATEMENT_LIMIT:

@@ -24,7 +24,7 @@ def guard_decoder() -> None:
 
 
 def _decoder(b: bytes) -> BinaryDecoder:
-    """Give a decoder of a whole file, or of the payload of a block."""
+    """Return a decoder of a whole file, or of the payload of a block."""
     if b[:4] == _MAGIC:
         _check_frame(_bounded(b), len(b))
     return _bounded(b)
@@ -57,7 +57,7 @@ def _bounded(data: bytes) -> BinaryDecoder:
 
 @cache
 def _bounded_class() -> Any:
-    """Give the class of decoders that ask pyiceberg's fast one for what is there, and for nothing else."""
+    """Return the class of decoders that ask pyiceberg's fast one for what is there, and for nothing else."""
     from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder
 
     try:

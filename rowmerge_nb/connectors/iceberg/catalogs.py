@@ -55,7 +55,7 @@ _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
-    """Give the catalog in a warehouse directory: a SQLite file beside the tables.
+    """Return the catalog in a warehouse directory: a SQLite file beside the tables.
 
     Args:
         directory: the warehouse.
@@ -86,7 +86,7 @@ def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = Non
 
 
 def _require_catalog_of_tables(directory: Path) -> None:
-    """See that a new catalog would have nothing to know: an empty one beside tables would hide them all.
+    """Check that a new catalog would have nothing to know: an empty one beside tables would hide them all.
 
     Raises:
         ConnectorError: ICEBERG_CATALOG_ERROR.
@@ -104,7 +104,7 @@ def _require_catalog_of_tables(directory: Path) -> None:
 
 
 def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, str] | None:
-    """Give another warehouse that has a table where a metadata file is, and this table; it is looked for in the folders above.
+    """Return another warehouse that has a table where a metadata file is, and this table; it is looked for in the folders above.
 
     Args:
         directory: the warehouse that asks, None for another catalog.
@@ -128,7 +128,7 @@ def other_owner(directory: Path | None, metadata_location: str) -> tuple[Path, s
 
 
 def location_of(path: Path) -> str:
-    """Give a local path as a location; names that a URI would take apart stay plain paths.
+    """Return a local path as a location; names that a URI would take apart stay plain paths.
 
     >>> location_of(Path("/w/lake")), location_of(Path("/w/a#b"))
     ('file:///w/lake', '/w/a#b')
@@ -138,7 +138,7 @@ def location_of(path: Path) -> str:
 
 
 def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Give a catalog by pyiceberg's configuration.
+    """Return a catalog by pyiceberg's configuration.
 
     Raises:
         SetupError: pyiceberg, or what it needs for this catalog, is not installed.
@@ -153,14 +153,14 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
 
 
 def is_in_memory(catalog: Catalog) -> bool:
-    """Tell whether a catalog is a database of this process's memory."""
+    """Return whether a catalog is a database of this process's memory."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     return isinstance(catalog, SqlCatalog) and catalog.engine.url.database in {None, "", ":memory:"}
 
 
 def is_settled(catalog: Catalog) -> bool:
-    """Tell whether what a catalog does not show after a failed commit will never come, and have it show that.
+    """Return whether what a catalog does not show after a failed commit will never come, and have it show that.
 
     It is so of a database over a new connection: that of the commit may show its own changes although they were never committed, and closing
     it undoes them. Another catalog may be at work still.
@@ -209,7 +209,7 @@ def _missing() -> SetupError:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """Tell what a catalog raises in words of this connector."""
+    """Report what a catalog raises in words of this connector."""
     try:
         yield
     except (ConnectorError, SetupError):
@@ -252,7 +252,7 @@ def _is_refusal(error: BaseException | None) -> bool:
 
 
 def _is_about_metadata(error: Exception) -> bool:
-    """Tell whether an error came out of the reading of a metadata file, and not out of the catalog's service or database."""
+    """Return whether an error came out of the reading of a metadata file, and not out of the catalog's service or database."""
     if isinstance(error, OSError):
         return not error.errno
     if type(error).__name__ == "ValidationError":
@@ -311,7 +311,7 @@ class Tables:
     # -- names ----------------------------------------------------------------------------------------------------
 
     def load(self, name: SchemaTableName) -> Table | None:
-        """Give a table as it is now, None if there is none of that name.
+        """Return a table as it is now, None if there is none of that name.
 
         Raises:
             ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA if its metadata file is not there or not understood.
@@ -364,7 +364,7 @@ class Tables:
         return [str(file) for schema, table, file in entries if (schema.lower(), table.lower()) == (name.schema, name.table)]
 
     def _metadata_file(self, identifier: tuple[str, str]) -> str | None:
-        """Give the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
+        """Return the file that the embedded catalog has for a table's metadata; None for other catalogs, which do not tell."""
         if self._warehouse is None:
             return None
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
@@ -374,7 +374,7 @@ class Tables:
         return None
 
     def _former_directory(self, identifier: tuple[str, str]) -> Path | None:
-        """Give the place from which the warehouse was moved, if a table's metadata is at the same place below the present one."""
+        """Return the place from which the warehouse was moved, if a table's metadata is at the same place below the present one."""
         file = Path(local_path(self._metadata_file(identifier) or "") or "")
         below = file.parts[-4:]  # schema, table, "metadata", file
         is_here = self._warehouse is not None and len(below) == 4 and self._warehouse.joinpath(*below).is_file()
@@ -400,12 +400,12 @@ class Tables:
             return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
 
     def schemas(self) -> list[str]:
-        """Give the names of all schemas, sorted; namespaces within namespaces are none."""
+        """Return the names of all schemas, sorted; namespaces within namespaces are none."""
         with self._asking("catalog"):
             return sorted(self._namespaces())
 
     def names(self) -> list[SchemaTableName]:
-        """Give the names of all tables, sorted."""
+        """Return the names of all tables, sorted."""
         with self._asking("catalog"):
             found = [
                 SchemaTableName(schema, str(entry[-1]).lower())
@@ -502,7 +502,7 @@ class Tables:
                 ) from error
 
     def require_own(self, name: SchemaTableName, table: Table) -> None:
-        """See that no other warehouse has a table that is to be changed: each would take the other's files for leftovers.
+        """Check that no other warehouse has a table that is to be changed: each would take the other's files for leftovers.
 
         Raises:
             ConnectorError: NOT_SUPPORTED in a copy of a warehouse, whose tables lie where those of the first one do.
@@ -516,7 +516,7 @@ class Tables:
             )
 
     def require_reachable(self, location: str | None) -> None:
-        """See that the folder of the property ``data_location`` can be looked at, if it is set.
+        """Check that the folder of the property ``data_location`` can be looked at, if it is set.
 
         Raises:
             AnalysisError: ICEBERG_FILESYSTEM_ERROR.
@@ -561,7 +561,7 @@ class Tables:
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def _changed(self, handle: IcebergTableHandle) -> Table:
-        """Give the table that a handle is of as it is now, to be changed as a whole.
+        """Return the table that a handle is of as it is now, to be changed as a whole.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if it is not there any more, NOT_SUPPORTED if it is another warehouse's.
@@ -841,7 +841,7 @@ class Tables:
         return None
 
     def _metadata_paths(self) -> list[str]:
-        """Give the local paths of the newest metadata files of all tables in a warehouse."""
+        """Return the local paths of the newest metadata files of all tables in a warehouse."""
         assert self._embedded is not None
         with self._asking("catalog"):
             return [path for path in map(local_path, self._embedded.metadata_files()) if path is not None]

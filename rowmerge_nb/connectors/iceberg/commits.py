@@ -111,7 +111,7 @@ def conflict(name: object, what: str) -> NoReturn:
 
 
 def _again(entry: ManifestEntry, deleted_by: int | None = None) -> ManifestEntry:
-    """Give an entry as it stands in a later manifest, where the snapshot is named that has taken its file out; None for a file that stays."""
+    """Return an entry as it stands in a later manifest, where the snapshot is named that has taken its file out; None for a file that stays."""
     return ManifestEntry.from_args(
         status=ManifestEntryStatus.EXISTING if deleted_by is None else ManifestEntryStatus.DELETED,
         snapshot_id=entry.snapshot_id if deleted_by is None else deleted_by,
@@ -168,19 +168,19 @@ class _AnySchema(_SnapshotProducer[Any]):
         return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        """Give a writer that knows the columns of the partitioning."""
+        """Return a writer that knows the columns of the partitioning."""
         writer = _ManifestWriterV1 if self._transaction.table_metadata.format_version == 1 else _ManifestWriterV2
         output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
         return writer(spec, schema, output, self.snapshot_id, self._compression)
 
     def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
-        """Give a writer of a manifest whose files delete rows."""
+        """Return a writer of a manifest whose files delete rows."""
         return _DeleteManifestWriter(
             self.spec(spec_id), self._schema_of(spec_id), self.new_manifest_output(), self.snapshot_id, self._compression
         )
 
     def writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        """Give a writer of a manifest of the same kind and partitioning."""
+        """Return a writer of a manifest of the same kind and partitioning."""
         number = manifest.partition_spec_id
         deletes = manifest.content == ManifestContent.DELETES
         return self.delete_manifest_writer(number) if deletes else self.new_manifest_writer(self.spec(number))
@@ -201,7 +201,7 @@ class _AnySchema(_SnapshotProducer[Any]):
 
 
 def _summed(operation: Operation, told: Mapping[str, str], parent: Snapshot | None) -> Summary:
-    """Give a snapshot's summary, with totals; pyiceberg counts none for REPLACE, whose files count as those of OVERWRITE do."""
+    """Return a snapshot's summary, with totals; pyiceberg counts none for REPLACE, whose files count as those of OVERWRITE do."""
     counted = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     previous = parent.summary if parent is not None else None
     summary = update_snapshot_summaries(Summary(operation=counted, **told), previous)
@@ -257,7 +257,7 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         return [self._without(manifest, gone) for manifest in manifests] if gone else manifests
 
     def _without(self, manifest: ManifestFile, gone: Collection[str]) -> ManifestFile:
-        """Give a manifest in which files are marked as deleted; the same one where it has none of them."""
+        """Return a manifest in which files are marked as deleted; the same one where it has none of them."""
         entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
         if not any(entry.data_file.file_path in gone for entry in entries):
             return manifest
@@ -335,7 +335,7 @@ class Emptying(Truncation):
         super().__init__(transaction)
 
     def _validate_concurrency(self) -> None:
-        """See that the table is as it was; pyiceberg asks before it tries a commit anew."""
+        """Check that the table is as it was; pyiceberg asks before it tries a commit anew."""
         _check_head(self._handle, self._transaction._table)  # noqa: SLF001
 
 
@@ -373,7 +373,7 @@ class ManifestRewrite(_AnySchema, _FastAppendFiles):
 
 
 def check(change: Change, table: Table) -> None:
-    """See that a change goes with what others have committed since the statement began.
+    """Check that a change goes with what others have committed since the statement began.
 
     Args:
         change: the change.
@@ -410,13 +410,13 @@ def check(change: Change, table: Table) -> None:
 
 
 def _check_head(handle: IcebergTableHandle, table: Table) -> None:
-    """See that no snapshot has come since a table was looked at."""
+    """Check that no snapshot has come since a table was looked at."""
     if table.metadata.current_snapshot_id != handle.snapshot:
         conflict(handle.name, f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id} is now")
 
 
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
-    """Tell whether the snapshot that a statement has seen is no ancestor of the present one any more.
+    """Return whether the snapshot that a statement has seen is no ancestor of the present one any more.
 
     What such a snapshot had deleted may be there again, which its files do not tell. A story whose middle has expired tells nothing.
     """
@@ -434,7 +434,7 @@ def _place(file: DataFile) -> Any:
 
 
 def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
-    """Give a data file that this change and a new delete file of another commit delete rows of."""
+    """Return a data file that this change and a new delete file of another commit delete rows of."""
     file = entry.data_file
     if file.content == DataFileContent.EQUALITY_DELETES:
         everywhere = not len(file.partition)
@@ -467,13 +467,13 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
 
 
 def _rewritten(entry: ManifestEntry, table: Table) -> bool:
-    """Tell whether a file came by a commit that changes no rows, as compaction is."""
+    """Return whether a file came by a commit that changes no rows, as compaction is."""
     snapshot = table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
     return snapshot is not None and snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
 
 
 def _only_rewrites(change: Change, table: Table) -> bool:
-    """Tell whether no commit since the statement's snapshot took rows away; one whose story is not known any more might have."""
+    """Return whether no commit since the statement's snapshot took rows away; one whose story is not known any more might have."""
     snapshot = table.metadata.current_snapshot()
     while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
         if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
@@ -590,7 +590,7 @@ def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Trans
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:
-    """Give all of a table that ALTER TABLE and COMMENT change."""
+    """Return all of a table that ALTER TABLE and COMMENT change."""
     set_here = [metadata.properties.get(name) for name in (COMMENT, *ISOLATION, *PROPERTIES.values())]
     return metadata.schema(), metadata.spec().fields, metadata.format_version, sort_fields(metadata), set_here
 
@@ -687,7 +687,7 @@ def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Tran
 
 
 def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
-    """Give what tells of a table whether it has a producer's snapshot; without one, the table itself is what was made."""
+    """Return what tells of a table whether it has a producer's snapshot; without one, the table itself is what was made."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 

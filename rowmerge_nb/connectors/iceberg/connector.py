@@ -213,15 +213,15 @@ class IcebergConnector(Connector):
             remove_attempts(io, folders, {transaction.prefix}, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
-        """Give the metadata of a transaction."""
+        """Return the metadata of a transaction."""
         return IcebergMetadata(self._tables, self._transactions.of(transaction_handle), self._upkeep)
 
     def get_split_manager(self) -> IcebergSplitManager:
-        """Give the split manager."""
+        """Return the split manager."""
         return IcebergSplitManager(self)
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Give what CALL can do."""
+        """Return what CALL can do."""
         return procedures_of(self._rollback_to_snapshot)
 
     def close(self) -> None:
@@ -351,12 +351,12 @@ class IcebergConnector(Connector):
             self.rollback(transaction)
 
     def _prefixes(self) -> tuple[set[str], set[str]]:
-        """Give how the names of files begin that are being written now, and that ended statements have written."""
+        """Return how the names of files begin that are being written now, and that ended statements have written."""
         with self._lock:
             return {transaction.prefix for transaction in self._transactions.values()} - {""}, set(self._ended)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Give leftovers, each with its table; None for the folder of a table that was never made, or was dropped."""
+        """Return leftovers, each with its table; None for the folder of a table that was never made, or was dropped."""
         # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
         folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         running, ended = self._prefixes()
@@ -450,7 +450,7 @@ class IcebergSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[IcebergSplit]:
-        """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
+        """Return the splits of a table as its handle sees it; files that the constraint rules out have none."""
         return self._connector.splits(transaction_handle, session, table_handle, constraint)
 
 

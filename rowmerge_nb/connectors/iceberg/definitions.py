@@ -177,7 +177,7 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
 
 
 def transforms_of(properties: Mapping[str, Any], columns: Sequence[ColumnMetadata]) -> tuple[Transform, ...]:
-    """Give what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
+    """Return what the property ``partitioning`` says; INVALID_TABLE_PROPERTY where the columns do not go with it."""
     named = {column.name.lower(): (column.name, column.type) for column in columns}
     return parse_transforms(listed_names(properties, "partitioning"), named, "partitioning")
 
@@ -305,7 +305,7 @@ def _word(name: str) -> str:
 
 
 def shown_properties(table: Table) -> dict[str, Any]:
-    """Give a table's properties as CREATE TABLE would have them."""
+    """Return a table's properties as CREATE TABLE would have them."""
     schema, properties = table.schema(), table.properties
     parts = []
     for part in table.spec().fields:

@@ -61,7 +61,7 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
 
 
 def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
-    """Give the positions of the deletion vector that a Puffin file has for a data file.
+    """Return the positions of the deletion vector that a Puffin file has for a data file.
 
     Args:
         puffin: the file.
@@ -118,7 +118,7 @@ class EqualityDeletes:
         self._rows = rows
 
     def kept(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """Tell which rows are not deleted.
+        """Return which rows are not deleted.
 
         Args:
             columns: the values of a page's rows, one array per column that is compared.

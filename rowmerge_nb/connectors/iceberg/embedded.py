@@ -165,7 +165,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             self._written.path = None
 
     def metadata_files(self) -> list[str]:
-        """Give the locations of all tables' newest metadata files."""
+        """Return the locations of all tables' newest metadata files."""
         files = select(IcebergTables.metadata_location).where(IcebergTables.catalog_name == self.name)
         with Session(self.engine) as session:
             return [file for file in session.scalars(files) if file is not None]

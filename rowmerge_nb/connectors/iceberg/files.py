@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def places_of(locations: Iterable[str]) -> list[str]:
-    """Give the one name of each file's place, however its location is written: with a scheme or without, through links, with steps upwards.
+    """Return the one name of each file's place, however its location is written: with a scheme or without, through links, with steps upwards.
 
     >>> places_of(["file:///w/a b.parquet", "/w/../w/a b.parquet", "s3://w/a"])
     ['/w/a b.parquet', '/w/a b.parquet', 's3://w/a']
@@ -37,7 +37,7 @@ def places_of(locations: Iterable[str]) -> list[str]:
 
 
 def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
-    """Give the moment at which a file was written, in thousandths of a second."""
+    """Return the moment at which a file was written, in thousandths of a second."""
     path, found = local_path(location), fs.LocalFileSystem()
     if path is None:
         from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -51,7 +51,7 @@ def modified(properties: Mapping[str, str], location: str) -> dt.datetime:
 
 
 def file_io(properties: Mapping[str, str], location: str) -> Any:
-    """Give pyiceberg's access to the files of a location, on the servers that the catalog's configuration names.
+    """Return pyiceberg's access to the files of a location, on the servers that the catalog's configuration names.
 
     Raises:
         ConnectorError: PERMISSION_DENIED, the location is on another server.
@@ -99,7 +99,7 @@ def remove(properties: Mapping[str, str], location: str) -> None:
 
 @contextmanager
 def reading(table: object, location: str) -> Iterator[None]:
-    """Tell what is wrong with a file in words of this connector."""
+    """Report what is wrong with a file in words of this connector."""
     try:
         yield
     except FileNotFoundError as error:

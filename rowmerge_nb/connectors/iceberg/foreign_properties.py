@@ -40,7 +40,7 @@ _MOST_DIGITS: Final = 18
 
 
 def check_properties(handle: IcebergTableHandle) -> None:
-    """See that a table can be written by the properties that it has.
+    """Check that a table can be written by the properties that it has.
 
     Raises:
         ConnectorError: ICEBERG_INVALID_METADATA, a property has a value that it cannot have.

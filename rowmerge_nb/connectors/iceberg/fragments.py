@@ -24,7 +24,7 @@ _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
 def data_file(written: Mapping[str, Any], table: Table, schema: Schema) -> DataFile:
-    """Give the entry of a data file.
+    """Return the entry of a data file.
 
     Args:
         written: what the sink says of it.
@@ -43,7 +43,7 @@ def data_file(written: Mapping[str, Any], table: Table, schema: Schema) -> DataF
 
 
 def delete_file(written: Mapping[str, Any], target: DataFile) -> DataFile:
-    """Give the entry of a position delete file.
+    """Return the entry of a position delete file.
 
     Args:
         written: what the sink says of it.
@@ -114,7 +114,7 @@ def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def _value(value: Any, kind: Any) -> Any:
-    """Give a partition value as pyiceberg has it."""
+    """Return a partition value as pyiceberg has it."""
     from pyiceberg import types as t
 
     if value is None:

@@ -273,5 +273,5 @@ class IcebergSplit(ConnectorSplit):
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
-    """Give a handle as one of this connector."""
+    """Return a handle as one of this connector."""
     return own(handle, IcebergTableHandle)

@@ -386,7 +386,7 @@ class Search:
 
 
 def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:
-    """Give those folders of a warehouse that were a table's before it was made, and that nobody makes any more.
+    """Yield those folders of a warehouse that were a table's before it was made, and that nobody makes any more.
 
     Args:
         folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone, unless that file is
@@ -492,7 +492,7 @@ def known_files(table: Table, *, strict: bool = True) -> set[str]:
 
 
 def _files_of(table: Table, snapshots: Collection[int]) -> set[str]:
-    """Give the locations of the files that some snapshots of a table consist of, lists of manifests and manifests among them."""
+    """Return the locations of the files that some snapshots of a table consist of, lists of manifests and manifests among them."""
     found, manifests = set[str](), {}
     for snapshot in table.metadata.snapshots:
         if snapshot.snapshot_id in snapshots:
@@ -505,7 +505,7 @@ def _files_of(table: Table, snapshots: Collection[int]) -> set[str]:
 
 
 def expired_files(table: Table, expired: Collection[int]) -> set[str]:
-    """Give the locations of the files that a table will have no use for when some of its snapshots are gone."""
+    """Return the locations of the files that a table will have no use for when some of its snapshots are gone."""
     known = {one.snapshot_id for one in table.metadata.snapshots}
     files = _files_of(table, expired) - _files_of(table, known - set(expired))
     statistics = (*table.metadata.statistics, *table.metadata.partition_statistics)
@@ -513,6 +513,6 @@ def expired_files(table: Table, expired: Collection[int]) -> set[str]:
 
 
 def files_below(folder: Path) -> set[str]:
-    """Give the places of the files in a folder, but those of metadata."""
+    """Return the places of the files in a folder, but those of metadata."""
     files = (f"{at}/{name}" for at, _, names in os.walk(folder) for name in names)
     return set(places_of(file for file in files if not file.endswith(".metadata.json")))

@@ -117,7 +117,7 @@ class Loaded:
 
     @property
     def is_made(self) -> bool:
-        """Is it a table that the statement makes?"""
+        """Return whether it is a table that the statement makes."""
         return self.creation is not None or self.replacement is not None
 
     @property
@@ -145,7 +145,7 @@ class IcebergTransaction(Writer):
     kept: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
-        """Give the table that a handle is of."""
+        """Return the table that a handle is of."""
         found = self.former.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
         if found is not None and found.former is not None and handle.schema_id != found.handle.schema_id:
             # A table that is made anew may be read for that.
@@ -169,7 +169,7 @@ class Upkeep:
 
 
 def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
-    """Give what the engine gets of a table.
+    """Return what the engine gets of a table.
 
     Args:
         name: its name.
@@ -231,7 +231,7 @@ class IcebergMetadata(ConnectorMetadata):
     replaces_tables = True
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
-        """Give a table with the snapshot to read; the same for the whole transaction."""
+        """Return a table with the snapshot to read; the same for the whole transaction."""
         known = self._transaction.tables
         if name not in known:
             table = self._tables.load(name)
@@ -242,7 +242,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> IcebergTableHandle | None:
-        """Give a table with one of its snapshots to read, whose columns are those of that time."""
+        """Return a table with one of its snapshots to read, whose columns are those of that time."""
         table = self._tables.load(name)
         if table is None:
             return None
@@ -252,7 +252,7 @@ class IcebergMetadata(ConnectorMetadata):
         return handle
 
     def get_system_table(self, session: ConnectorSession, name: SchemaTableName) -> SystemTable | None:
-        """Give a table that tells of another one, such as ``"t$snapshots"``."""
+        """Return a table that tells of another one, such as ``"t$snapshots"``."""
         from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
 
         base, _, kind = name.table.rpartition("$")
@@ -273,12 +273,12 @@ class IcebergMetadata(ConnectorMetadata):
             ) from error
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
-        """Give the snapshot; None for a table that has none yet."""
+        """Return the snapshot; None for a table that has none yet."""
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Give the moment at which the snapshot was committed."""
+        """Return the moment at which the snapshot was committed."""
         handle = iceberg_table(table_handle)
         table = self._transaction.loaded(handle).table
         snapshot = None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
@@ -304,34 +304,34 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, dropped, writer))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give a table's columns and properties."""
+        """Return a table's columns and properties."""
         handle = iceberg_table(table_handle)
         columns = tuple(ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields)
         return ConnectorTableMetadata(handle.name, columns, handle.shown, handle.properties.get(COMMENT))
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Give the columns, each with its field."""
+        """Return the columns, each with its field."""
         return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
 
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Give what tells where a row lies; splits say it from then on."""
+        """Return what tells where a row lies; splits say it from then on."""
         self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
         return HIDDEN
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all tables."""
+        """Return the names of all tables."""
         return self._tables.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Give the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
+        """Return the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
         handle = iceberg_table(table_handle)
         rows, exact = rows_of(self._transaction.loaded(handle).table, handle.snapshot)
         return rows if exact else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Give the number of rows in the data files, deleted ones among them."""
+        """Return the number of rows in the data files, deleted ones among them."""
         handle = iceberg_table(table_handle)
         return TableStatistics(rows_of(self._transaction.loaded(handle).table, handle.snapshot)[0])
 
@@ -390,7 +390,7 @@ class IcebergMetadata(ConnectorMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> IcebergTableHandle:
-        """Give a handle for the snapshot with more columns, under the ids that the commit will give them if nobody comes between.
+        """Return a handle for the snapshot with more columns, under the ids that the commit will give them if nobody comes between.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that cannot be written, and for a type that Iceberg does not have.
@@ -409,11 +409,11 @@ class IcebergMetadata(ConnectorMetadata):
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Tell whether there is a schema of this name."""
+        """Return whether there is a schema of this name."""
         return schema in self._tables.schemas()
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         return self._tables.schemas()
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -533,7 +533,7 @@ class IcebergMetadata(ConnectorMetadata):
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
-        """Give the row id: the file's number, and the position in it.
+        """Return the row id: the file's number, and the position in it.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table whose version has no delete files, or that cannot be written.
@@ -548,7 +548,7 @@ class IcebergMetadata(ConnectorMetadata):
         return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the columns of the partition transforms; the rows of a partition go to one writer. A table without has no layout."""
+        """Return the columns of the partition transforms; the rows of a partition go to one writer. A table without has no layout."""
         handle = iceberg_table(table_handle)
         if not handle.partitioning:
             return None
@@ -558,7 +558,7 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file.
+        """Return the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file.
 
         Several writers may share a file all the same; each makes a delete file of its own then.
         """

@@ -64,7 +64,7 @@ _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
 
 def metadata_table(table: Table, kind: str) -> SystemTable:
-    """Give a table that tells of another one.
+    """Return a table that tells of another one.
 
     Args:
         table: the table that it tells of.
@@ -190,7 +190,7 @@ def _manifest(one: ManifestFile) -> Row:
 
 
 def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
-    """Give what a manifest tells of the values of its partitioning's fields."""
+    """Return what a manifest tells of the values of its partitioning's fields."""
     from pyiceberg.conversions import from_bytes
 
     schemas, found = (table.schema(), *reversed(table.metadata.schemas)), []
@@ -302,7 +302,7 @@ class _Files:
         self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
 
     def of(self, file: DataFile) -> Row:
-        """Give a file's row."""
+        """Return a file's row."""
         bounds = (_bounds(told, self._schema) for told in (file.lower_bounds, file.upper_bounds))
         lower, upper = ({number: _shown(value) for number, value in told.items()} for told in bounds)
         return (
@@ -343,7 +343,7 @@ def _all_entries(table: Table) -> tuple[list[ColumnMetadata], Iterator[Row]]:
 
 
 def _bounds(told: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
-    """Give the values of a file's bounds by the ids of the columns that are there."""
+    """Return the values of a file's bounds by the ids of the columns that are there."""
     from pyiceberg.conversions import from_bytes
 
     found = {}
@@ -355,7 +355,7 @@ def _bounds(told: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
 
 
 def _value(kind: IcebergType, stored: Any) -> Any:
-    """Give the value of Python for one of Iceberg's metadata; for one that Python has not, its number."""
+    """Return the value of Python for one of Iceberg's metadata; for one that Python has not, its number."""
     try:
         match str(kind):
             case "date":
@@ -385,7 +385,7 @@ _FINENESS: Final = ("seconds", "milliseconds", "microseconds")
 
 
 def _readable(value: Any) -> Any:
-    """Give a bound as it stands in JSON."""
+    """Return a bound as it stands in JSON."""
     if isinstance(value, dt.datetime | dt.time):
         # No zeros at the end of the fraction.
         text, plus, zone = value.isoformat().partition("+")
@@ -449,7 +449,7 @@ _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
 def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
-    """Give the least and the greatest value of some files, and how many are NULL or NaN; None where a file does not tell."""
+    """Return the least and the greatest value of some files, and how many are NULL or NaN; None where a file does not tell."""
     kind: Any = field.field_type
     lower, upper = (
         _extreme([(getattr(file, name), file) for file in files], field.field_id, kind, choose)

@@ -99,7 +99,7 @@ class Writer:
             self._renew_later()
 
     def require_notes(self, table: IcebergTableHandle) -> None:
-        """See that no other process has taken this statement for dead, and removed its files.
+        """Check that no other process has taken this statement for dead, and removed its files.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT.
@@ -160,7 +160,7 @@ class Presence:
         self._seen = float("-inf")
 
     def require(self, *, now: bool = False) -> None:
-        """See that the statement still runs: what a task writes later is removed by nobody.
+        """Check that the statement still runs: what a task writes later is removed by nobody.
 
         Args:
             now: look, even if the note was seen a moment ago; a note on the local disk is always looked for.

@@ -36,7 +36,7 @@ _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
 def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object) -> tuple[PartitionField, ...]:
-    """Give the fields of a partitioning.
+    """Return the fields of a partitioning.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for a transform that this version does not know.
@@ -134,7 +134,7 @@ def _plain(array: pa.Array) -> list[Any]:
 
 
 def folder_of(partitioning: Sequence[PartitionField], values: Sequence[Any]) -> str:
-    """Give the folder of a partition, named as Iceberg names them; names tell people where they are, and nothing else.
+    """Return the folder of a partition, named as Iceberg names them; names tell people where they are, and nothing else.
 
     >>> day = PartitionField("d_day", 0, (), Transform("day", "d", None, "date"))
     >>> folder_of([day, PartitionField("s", 1, (), Transform("identity", "s"))], [19782, "a/b"])
@@ -170,7 +170,7 @@ def _shown(part: PartitionField, value: Any) -> str:
 
 
 def layout_of(partitioning: Sequence[PartitionField]) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
-    """Give the columns that decide a row's partition, in table order, and how."""
+    """Return the columns that decide a row's partition, in table order, and how."""
     columns = tuple(sorted({part.column for part in partitioning}))
     placed = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
     return columns, IcebergPartitioningHandle(placed)
@@ -188,7 +188,7 @@ class PartitionBucketFunction(BucketFunction):
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the place of every row."""
+        """Return the place of every row."""
         return _places(_values(self.partitioning, page))
 
 
@@ -208,7 +208,7 @@ class FileBucketFunction(BucketFunction):
         return BUCKETS
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the place of every row."""
+        """Return the place of every row."""
         return _places([pc.struct_field(page.column(0), [0])])
 
 
@@ -226,7 +226,7 @@ class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Give the function of the partition values, or that of the row id's file."""
+        """Return the function of the partition values, or that of the row id's file."""
         if not isinstance(partitioning_handle, IcebergPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
         if partitioning_handle.partitioning is None:

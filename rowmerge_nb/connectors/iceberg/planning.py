@@ -49,7 +49,7 @@ class Content:
 
 
 def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
-    """Give the live files of a snapshot.
+    """Return the live files of a snapshot.
 
     Args:
         table: the table.
@@ -80,7 +80,7 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
 
 
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeError:
-    """Give the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
+    """Return the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
     if isinstance(error, RowMergeError):
         return error
     twice = _named_twice(table)
@@ -107,7 +107,7 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
 
 
 def _named_twice(table: Table) -> list[str]:
-    """Give the columns of a partitioning whose types have one name in Avro: decimals and fixed ones of one size, and UUIDs."""
+    """Return the columns of a partitioning whose types have one name in Avro: decimals and fixed ones of one size, and UUIDs."""
     from pyiceberg.types import DecimalType, FixedType, UUIDType
 
     for spec in table.metadata.specs().values():
@@ -125,12 +125,12 @@ def _named_twice(table: Table) -> list[str]:
 
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:
-    """Give the data files in the order of the numbers that row ids name them by."""
+    """Return the data files in the order of the numbers that row ids name them by."""
     return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
 
 
 def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
-    """Give the number of rows in the data files, where the manifest list says it; and whether there is nothing that deletes some."""
+    """Return the number of rows in the data files, where the manifest list says it; and whether there is nothing that deletes some."""
     from pyiceberg.manifest import ManifestContent
 
     if snapshot_id is None:
@@ -179,7 +179,7 @@ class DeleteIndex:
                 self._by_partition[_partition_of(entry.data_file)].append(entry)
 
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
-        """Give what deletes rows of a data file; deletes older than the file do not."""
+        """Return what deletes rows of a data file; deletes older than the file do not."""
         file = entry.data_file
         candidates = [*self._by_path[file.file_path], *self._by_partition[_partition_of(file)], *self._everywhere]
         return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
@@ -221,7 +221,7 @@ def _is_equality(entry: ManifestEntry) -> bool:
 
 
 def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
-    """Tell whether a delete file may concern a data file: equality deletes only older files, the others those of its commit too."""
+    """Return whether a delete file may concern a data file: equality deletes only older files, the others those of its commit too."""
     deleted, written = delete.sequence_number or 0, data.sequence_number or 0
     if _is_equality(delete):
         return deleted > written
@@ -229,14 +229,14 @@ def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
 
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
-    """Tell whether a position delete file may name a data file, by the bounds of its paths."""
+    """Return whether a position delete file may name a data file, by the bounds of its paths."""
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
 def _only_path(delete: DataFile) -> str | None:
-    """Give the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one.
+    """Return the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one.
 
     A bound that is no text is damaged, and says nothing: the delete file is read for all files then, which is never wrong.
     """
@@ -265,7 +265,7 @@ def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[st
 
 
 def rewritable(table: Table, handle: IcebergTableHandle, content: Content, chosen: Collection[str], most_bytes: int) -> Content:
-    """Give the files that compaction is worth while for, and the delete files that are of no use without them.
+    """Return the files that compaction is worth while for, and the delete files that are of no use without them.
 
     Of a partition those are the small files, if there are several, and all files that rows are deleted of, or that another partitioning placed.
 
@@ -339,7 +339,7 @@ def splits_of(
 
 
 def _partition_path(table: Table, file: DataFile) -> str:
-    """Give the partition of a file as a path: by its own partitioning, whose columns may be gone by now."""
+    """Return the partition of a file as a path: by its own partitioning, whose columns may be gone by now."""
     spec = table.metadata.specs()[file.spec_id]
     sources = {part.source_id for part in spec.fields}
     schemas = (table.schema(), *reversed(table.metadata.schemas))

@@ -38,7 +38,7 @@ class Found:
     parts: tuple[Found, ...] = ()
 
     def values(self, column: pa.Array | None, rows: int) -> pa.Array:
-        """Give the field's values.
+        """Return the field's values.
 
         Args:
             column: the file's column; None if it has none.
@@ -81,13 +81,13 @@ _NESTED: Final[Mapping[str, Callable[[Found, pa.Array], pa.Array]]] = {"struct":
 
 
 def offsets_of(column: pa.Array) -> pa.Array:
-    """Give where the elements of every array of a column begin and end, if those of NULLs are left out."""
+    """Return where the elements of every array of a column begin and end, if those of NULLs are left out."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
 
 def nulls_of(column: pa.Array) -> pa.Array | None:
-    """Tell which values are NULL; None where there are none."""
+    """Return which values are NULL; None where there are none."""
     return pc.is_null(column) if column.null_count else None
 
 
@@ -110,7 +110,7 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
 
 
 def constant(field: Field, value: Any, rows: int) -> pa.Array:
-    """Give one value for every row.
+    """Return one value for every row.
 
     Args:
         field: the field.
@@ -158,7 +158,7 @@ def _id_of(field: pa.Field) -> int | None:
 
 
 def _parts(kind: pa.DataType) -> list[pa.Field]:
-    """Give the fields of a nested type in the order that ours has them."""
+    """Return the fields of a nested type in the order that ours has them."""
     if pa.types.is_struct(kind):
         return list(kind)
     if pa.types.is_map(kind):

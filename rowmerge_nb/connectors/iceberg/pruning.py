@@ -26,12 +26,12 @@ _LISTED: Final = 200
 
 
 def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int, ColumnDomain]:
-    """Give the domains of a constraint by field id."""
+    """Return the domains of a constraint by field id."""
     return {field.id: constraint.domains[field.name] for field in fields if field.name in constraint.domains}
 
 
 def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
-    """Give what a file must be able to satisfy to matter; what pyiceberg cannot compare is left out.
+    """Return what a file must be able to satisfy to matter; what pyiceberg cannot compare is left out.
 
     Args:
         constraint: the constraint.
@@ -87,7 +87,7 @@ def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
 
 
 def may_matter(group: Any, found: Mapping[int, Found], domains: Mapping[int, ColumnDomain]) -> bool:
-    """Tell whether a row group may have rows that a constraint lets through.
+    """Return whether a row group may have rows that a constraint lets through.
 
     Args:
         group: the row group's metadata.

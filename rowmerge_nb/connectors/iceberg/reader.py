@@ -55,13 +55,13 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> PagesSource:
-        """Give a source of the wanted columns, without the rows that are deleted."""
+        """Return a source of the wanted columns, without the rows that are deleted."""
         split = own(split, IcebergSplit)
         return PagesSource(read_split(split, iceberg_table(table_handle), columns))
 
 
 def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
-    """Give the pages of a split."""
+    """Yield the pages of a split."""
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
     with reading(table.name, split.path), open_file(table.io, split.path) as opened:
@@ -92,7 +92,7 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
 def _batches(
     file: pq.ParquetFile, split: IcebergSplit, found: dict[int, Found], deciding: dict[int, Found], *, deleted_all: bool
 ) -> Iterator[tuple[int, int, Any]]:
-    """Give the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns.
+    """Yield the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns.
 
     Which row groups there are is decided by the constraint's columns alone, whatever others are asked for.
     """
@@ -117,7 +117,7 @@ def _batches(
 
 
 def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, Found], split: IcebergSplit) -> bool:
-    """Tell whether a row group may have a row that matters, by the columns of which few values do; they are read up to the first such row."""
+    """Return whether a row group may have a row that matters, by the columns of which few values do; they are read up to the first such row."""
     few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
     if not few:
         return True
@@ -127,7 +127,7 @@ def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, Found], spli
 
 
 def _middle(group: Any) -> int:
-    """Give the byte in the middle of a row group: the split that it lies in reads the group."""
+    """Return the byte in the middle of a row group: the split that it lies in reads the group."""
     column = group.column(0) if group.num_columns else None
     if column is None:
         return 0
@@ -143,7 +143,7 @@ def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
 
 
 def _kept(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    """Tell which rows of a page are not deleted by position; None for all of them."""
+    """Return which rows of a page are not deleted by position; None for all of them."""
     low, high = np.searchsorted(deleted, [first, first + rows])
     if low == high:
         return None
@@ -153,7 +153,7 @@ def _kept(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | N
 
 
 def _place(column: str, split: IcebergSplit, table: IcebergTableHandle) -> Any:
-    """Give what a hidden column tells of a file."""
+    """Return what a hidden column tells of a file."""
     match column:
         case "$path":
             return split.path
@@ -192,5 +192,5 @@ def _row_ids(file: int, first: int, rows: int) -> pa.Array:
 
 
 def _empty(rows: int) -> Page:
-    """Give a page without channels, which still says how many rows there are."""
+    """Return a page without channels, which still says how many rows there are."""
     return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

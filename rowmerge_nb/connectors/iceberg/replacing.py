@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
-    """Give a transaction of pyiceberg that makes a table anew, up to the snapshot with its rows.
+    """Return a transaction of pyiceberg that makes a table anew, up to the snapshot with its rows.
 
     Args:
         table: the table as it is; the commit is refused if that has changed.
@@ -70,7 +70,7 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
 
 
 def _updates() -> Any:
-    """Give pyiceberg's updates and requirements; checkers of types do not know that their arguments have these names too."""
+    """Return pyiceberg's updates and requirements; checkers of types do not know that their arguments have these names too."""
     from pyiceberg.table import update
 
     return update
@@ -87,7 +87,7 @@ def _upgrade(transaction: Transaction, version: int) -> None:
 
 
 def _schema(wanted: Schema, metadata: TableMetadata) -> Schema:
-    """Give a schema whose columns keep the ids of those of the same name and type, as in Trino; all others get ids that no column has had.
+    """Return a schema whose columns keep the ids of those of the same name and type, as in Trino; all others get ids that no column has had.
 
     So a value of another type is never taken for one of a new column, and partitions of former specifications have their columns.
     """
@@ -154,7 +154,7 @@ def _carried(wanted: Sequence[PartitionField], metadata: TableMetadata) -> list[
 
 
 def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> list[Any]:
-    """Give what makes a table sorted by the columns of a new schema, or unsorted: the columns of its former order may be gone."""
+    """Return what makes a table sorted by the columns of a new schema, or unsorted: the columns of its former order may be gone."""
     from pyiceberg.table.sorting import SortField
 
     names = [definition.schema.find_column_name(part.source_id) or "" for part in definition.order.fields]
@@ -168,7 +168,7 @@ def _sorted(definition: Definition, schema: Schema, metadata: TableMetadata) -> 
 
 
 def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[Any]:
-    """Give the updates of pyiceberg that make a table sorted by some fields; without any it is unsorted."""
+    """Return the updates of pyiceberg that make a table sorted by some fields; without any it is unsorted."""
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()

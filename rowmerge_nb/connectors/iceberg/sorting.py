@@ -72,7 +72,7 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
 
 
 def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> SortOrder:
-    """Give an order as Iceberg's metadata have it.
+    """Return an order as Iceberg's metadata have it.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no order.
@@ -103,12 +103,12 @@ def order_of(keys: Sequence[SortKey], schema: Schema, order_id: int = 1) -> Sort
 
 
 def sort_fields(metadata: TableMetadata) -> Sequence[SortField]:
-    """Give what a table's rows are sorted by, as Iceberg has it."""
+    """Return what a table's rows are sorted by, as Iceberg has it."""
     return next((order.fields for order in metadata.sort_orders if order.order_id == metadata.default_sort_order_id), ())
 
 
 def shown_keys(table: Table) -> tuple[SortKey, ...]:
-    """Give the keys of a table's order; none for an order of what is computed of columns, or of parts of them, which is not followed."""
+    """Return the keys of a table's order; none for an order of what is computed of columns, or of parts of them, which is not followed."""
     from pyiceberg.table.sorting import NullOrder, SortDirection
 
     schema, keys = table.schema(), []
@@ -121,7 +121,7 @@ def shown_keys(table: Table) -> tuple[SortKey, ...]:
 
 
 def keys_of(keys: Sequence[SortKey], fields: Sequence[Field]) -> tuple[tuple[int, bool, bool], ...]:
-    """Give for each key which column it is, whether greater values come first, and whether NULL does."""
+    """Return for each key which column it is, whether greater values come first, and whether NULL does."""
     names = [field.name for field in fields]
     return tuple((names.index(key.name), key.descending, key.nulls_first) for key in keys)
 

@@ -118,7 +118,7 @@ _DISABLED: Final = ("ADD_FILES", "ADD_FILES_FROM_TABLE")
 
 
 def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
-    """Give what ``CALL catalog.system.name(...)`` can do; ``rollback`` is called with session, schema, table and snapshot."""
+    """Return what ``CALL catalog.system.name(...)`` can do; ``rollback`` is called with session, schema, table and snapshot."""
     arguments = (
         ProcedureArgument("schema", VARCHAR),
         ProcedureArgument("table", VARCHAR),
@@ -147,7 +147,7 @@ def refuse_disabled(procedure: str) -> None:
 
 
 def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
-    """See that nothing is removed that may be of use: who reads an old snapshot, and who writes, needs files for a while.
+    """Check that nothing is removed that may be of use: who reads an old snapshot, and who writes, needs files for a while.
 
     Raises:
         ConnectorError: INVALID_PROCEDURE_ARGUMENT.
@@ -164,7 +164,7 @@ def check_retention(procedure: str, asked: Retention, least: Retention) -> None:
 
 
 def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: Table) -> None:
-    """See that a condition goes along partitions: of every file it is true for all rows, or for none.
+    """Check that a condition goes along partitions: of every file it is true for all rows, or for none.
 
     Raises:
         ConnectorError: NOT_SUPPORTED.
@@ -184,7 +184,7 @@ def check_partitions(handle: IcebergTableHandle, constraint: Constraint, table: 
 
 
 def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | None) -> int:
-    """Give the snapshot to go back to.
+    """Return the snapshot to go back to.
 
     Raises:
         ConnectorError: INVALID_PROCEDURE_ARGUMENT for one that is none, or that the table does not come from.
@@ -205,7 +205,7 @@ def check_rollback(table: Table, handle: IcebergTableHandle, snapshot: int | Non
 
 
 def expired_snapshots(metadata: TableMetadata, before: datetime) -> list[int]:
-    """Give the snapshots that are of no use any more, by the rules of Iceberg.
+    """Return the snapshots that are of no use any more, by the rules of Iceberg.
 
     What tags and branches point at stays, and of a branch's past as many snapshots as the table's properties or the branch say, and
     those that are younger.

@@ -52,7 +52,7 @@ _READ: Final = {
 
 
 def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
-    """Give the columns of a schema.
+    """Return the columns of a schema.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for a type that has no counterpart; the message names column and type.
@@ -61,7 +61,7 @@ def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
 
 
 def field_of(field: NestedField, path: str, table: object) -> Field:
-    """Give a field of a schema.
+    """Return a field of a schema.
 
     Args:
         field: the field.
@@ -100,7 +100,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
 
 @contextmanager
 def names_apart() -> Iterator[None]:
-    """Tell what is wrong with names that Iceberg takes for one: it names the fields of rows with a dot before them.
+    """Report what is wrong with names that Iceberg takes for one: it names the fields of rows with a dot before them.
 
     Raises:
         AnalysisError: NOT_SUPPORTED.

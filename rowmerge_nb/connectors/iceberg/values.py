@@ -21,7 +21,7 @@ _ID: Final = "PARQUET:field_id"
 
 
 def file_schema(fields: Sequence[Field]) -> pa.Schema:
-    """Give the schema of data files."""
+    """Return the schema of data files."""
     return pa.schema([_arrow_field(field) for field in fields])
 
 
@@ -44,7 +44,7 @@ def _arrow_type(field: Field) -> pa.DataType:
 
 
 def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table:
-    """Bring a page into the schema of data files.
+    """Convert a page into the schema of data files.
 
     Raises:
         ConnectorError: CONSTRAINT_VIOLATION, a required field is NULL in a row that is not, or bytes are more or less than fixed.
@@ -151,7 +151,7 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:
-    """Give UUIDs, which pages carry as texts, as their sixteen bytes.
+    """Return UUIDs, which pages carry as texts, as their sixteen bytes.
 
     >>> _fixed_uuids(pa.array(["00010203-0405-0607-0809-0A0b0c0d0e0f", None])).to_pylist() == [bytes(range(16)), None]
     True

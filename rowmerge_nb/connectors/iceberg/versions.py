@@ -84,7 +84,7 @@ def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
 
 
 def as_of(table: Table, snapshot: Snapshot) -> Table:
-    """Give a table as it was in a snapshot, with the columns of that time; only for reading."""
+    """Return a table as it was in a snapshot, with the columns of that time; only for reading."""
     from pyiceberg.table import Table
 
     metadata = table.metadata

@@ -68,7 +68,7 @@ _DELETES: Final = pa.schema(
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Give what the table's properties say about how Parquet is to be written."""
+    """Return what the table's properties say about how Parquet is to be written."""
     codec = properties.get("write.parquet.compression-codec", "zstd")
     level = properties.get("write.parquet.compression-level")
     chosen: dict[str, Any] = {"compression": "none" if codec == "uncompressed" else codec}
@@ -78,7 +78,7 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """Give the size at which a table's data file is full."""
+    """Return the size at which a table's data file is full."""
     return int(properties.get("write.target-file-size-bytes", _FILE_BYTES))
 
 
@@ -91,7 +91,7 @@ def _stored_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
-    """Tell which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
+    """Return which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
 
     >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
     ['region']
@@ -209,7 +209,7 @@ class FileWriter:
 
 
 def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
-    """Give the Parquet footer of a written file, from which bounds and counts are taken."""
+    """Return the Parquet footer of a written file, from which bounds and counts are taken."""
     return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
 
 

@@ -147,7 +147,7 @@ class Changes:
         )
 
     def _are_there(self, operation: Operation) -> bool:
-        """Tell whether any row that an operation was to change is there in the version that was read."""
+        """Return whether any row that an operation was to change is there in the version that was read."""
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"s.o = {int(operation)} AND {self._same_row}")
 
     @property
@@ -194,7 +194,7 @@ class Changes:
         return f"UPDATE {self.handle.refusing}{self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
 
     def _written(self, case: int) -> set[str]:
-        """Give the columns that an update writes: those that its clause assigns where they are known, else all."""
+        """Return the columns that an update writes: those that its clause assigns where they are known, else all."""
         if self.updated is not None and case in self.updated:
             return set(self.updated[case])
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
@@ -242,11 +242,11 @@ class Changes:
             raise computed_error(self.store, self.handle, assigned[0])
 
     def _is_given(self, column: Column) -> bool:
-        """Tell whether any inserted row has a value of a column."""
+        """Return whether any inserted row has a value of a column."""
         return self._any(f"{self.stage} AS s", f"s.o = 1 AND {self._staged(column)} IS NOT NULL")
 
     def _is_changed(self, column: Column) -> bool:
-        """Tell whether any updated row has another value of a column than before."""
+        """Return whether any updated row has another value of a column than before."""
         differs = f"s.o = 3 AND {self._staged(column)} IS DISTINCT FROM t.{quoted(column.name)}"
         return self._any(f"{self.stage} AS s, {self._target} AS t", f"{differs} AND {self._same_row}")
 
@@ -258,7 +258,7 @@ class Changes:
 
 
 def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
-    """Give the error of an assignment to a column that the database computes."""
+    """Return the error of an assignment to a column that the database computes."""
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned",
         code="NOT_SUPPORTED",

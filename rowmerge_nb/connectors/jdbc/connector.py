@@ -60,11 +60,11 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def reader(self) -> Session:
-        """Give a session that sees what the statement reads, and what it has made itself."""
+        """Return a session that sees what the statement reads, and what it has made itself."""
 
     @abstractmethod
     def writer(self) -> Session:
-        """Give a session with an open transaction that writes."""
+        """Return a session with an open transaction that writes."""
 
     def release(self) -> None:
         """End reading, where that would be in the way of what changes a table as a whole."""
@@ -75,14 +75,14 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def names(self) -> Sequence[SchemaTableName]:
-        """Give the names of all tables and views."""
+        """Return the names of all tables and views."""
 
     @abstractmethod
     def schemas(self) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
 
     def longest_name(self) -> int | None:
-        """Give how many bytes of a name the database keeps; None if it keeps all of them."""
+        """Return how many bytes of a name the database keeps; None if it keeps all of them."""
         return None
 
     @abstractmethod
@@ -95,7 +95,7 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
-        """Give the database's name of a type; ConnectorError NOT_SUPPORTED if it has none."""
+        """Return the database's name of a type; ConnectorError NOT_SUPPORTED if it has none."""
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Bring the rows of the attempts that count together; gives the stage's name in SQL."""
+        """Convert the rows of the attempts that count together; gives the stage's name to SQL."""
 
     def hold(self, handle: JdbcTableHandle) -> None:
         """Keep others from altering a table until the transaction ends; by default a transaction that writes does so anyway."""
@@ -172,19 +172,19 @@ class JdbcConnector(Connector):
             transaction.rollback()
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
-        """Give the metadata of a transaction."""
+        """Return the metadata of a transaction."""
         return JdbcMetadata(self.store, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> JdbcSplitManager:
-        """Give the split manager."""
+        """Return the split manager."""
         return JdbcSplitManager(self._transactions)
 
     def get_page_source_provider(self) -> JdbcPageSourceProvider:
-        """Give the provider of page sources."""
+        """Return the provider of page sources."""
         return JdbcPageSourceProvider(self.store)
 
     def get_page_sink_provider(self) -> JdbcPageSinkProvider:
-        """Give the provider of sinks."""
+        """Return the provider of sinks."""
         return JdbcPageSinkProvider(self.store)
 
     def close(self) -> None:
@@ -206,7 +206,7 @@ class JdbcSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
-        """Give the splits of a table; one at least."""
+        """Return the splits of a table; one at least."""
         return self._transactions.of(transaction_handle).splits(table_handle_of(table_handle), constraint.domains)
 
 
@@ -233,16 +233,16 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return self._store.keeps_negative_zero
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
-        """Give a handle for a table or view."""
+        """Return a handle for a table or view."""
         # No database has names with a zero byte, which would end the text that asks for them.
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give a table's columns, and its primary key as a property."""
+        """Return a table's columns, and its primary key as a property."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all tables and views of the database."""
+        """Return the names of all tables and views of the database."""
         return self._transaction.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
@@ -337,7 +337,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> JdbcTableHandle:
-        """Give a handle for a table with more columns; `finish_merge` adds them, as the database does it within a transaction."""
+        """Return a handle for a table with more columns; `finish_merge` adds them, as the database does it within a transaction."""
         handle = self._own_rows(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
         return replace(handle, columns=(*handle.columns, *(self._added(handle, column) for column in columns)))
@@ -371,11 +371,11 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 self._transaction.writer().execute(sql, f"Adding a column to table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Tell whether there is a schema of this name."""
+        """Return whether there is a schema of this name."""
         return schema in self.list_schemas(session)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -423,7 +423,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowIdColumn:
-        """Give the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
         handle = self._own_rows(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(

@@ -22,7 +22,7 @@ def startup_options(dsn: str) -> str:
 
 
 def shown(dsn: str) -> str:
-    """Say which database a connection string is about, without saying who asks or how.
+    """Return which database a connection string is about, without saying who asks or how.
 
     >>> shown("postgresql://ann:secret@db:5433/shop"), shown("host=db password=secret"), shown("?")
     ('host=db port=5433 dbname=shop', 'host=db', 'its default place')

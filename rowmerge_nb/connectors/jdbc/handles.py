@@ -82,7 +82,7 @@ class JdbcTableHandle(ConnectorTableHandle):
     refusing: str = ""
 
     def column(self, name: str) -> Column:
-        """Give a column by its name."""
+        """Return a column by its name."""
         return next(column for column in self.columns if column.name == name)
 
     @property
@@ -175,5 +175,5 @@ class JdbcMergeTableHandle(ConnectorMergeTableHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
-    """Give a handle as one of this connector."""
+    """Return a handle as one of this connector."""
     return own(handle, JdbcTableHandle)

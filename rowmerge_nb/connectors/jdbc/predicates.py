@@ -48,7 +48,7 @@ class Terms:
 def predicate_of(
     handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain], terms: Callable[[Column], Terms | None]
 ) -> tuple[str, bool]:
-    """Give the condition that rows which matter fulfil, ``""`` if there is none, and whether the primary key leads to them."""
+    """Return the condition that rows which matter fulfil, ``""`` if there is none, and whether the primary key leads to them."""
     parts: list[str] = []
     by_key = False
     for column in handle.columns:
@@ -113,5 +113,5 @@ def _is_nan(value: Any) -> bool:
 
 
 def integer(name: str) -> Terms:
-    """Give the terms of whole numbers, which all databases compare alike."""
+    """Return the terms of whole numbers, which all databases compare alike."""
     return Terms(lambda value: str(int(value)) if isinstance(value, int) else None, name, name)

@@ -39,7 +39,7 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Give a source of the wanted columns."""
+        """Return a source of the wanted columns."""
         split = own(split, JdbcSplit)
         handle = table_handle_of(table_handle)
         source = JdbcPageSource(self.store, handle, split, columns)
@@ -58,7 +58,7 @@ class JdbcPageSource(ConnectorPageSource):
         self._pages = self._read()
 
     def get_next_page(self) -> Page | None:
-        """Give the next page."""
+        """Return the next page."""
         return next(self._pages, None)
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class JdbcPageSource(ConnectorPageSource):
             self._session.close()
 
     def _parts(self) -> list[tuple[str, list[Reading]]]:
-        """Give, per wanted column, its name and how it is read: several parts for a row id."""
+        """Return, per wanted column, its name and how it is read: several parts for a row id."""
         parts = []
         for column in self._columns:
             if isinstance(column, RowIdColumn):
@@ -121,7 +121,7 @@ class JdbcPageSource(ConnectorPageSource):
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
     def _converted(self, column: Column, array: pa.Array, *, carried: bool) -> pa.Array:
-        """Bring values into the column's Arrow type; of a column that is only carried along, misfits become NULL.
+        """Convert values into the column's Arrow type; of a column that is only carried along, misfits become NULL.
 
         Raises:
             ConnectorError: JDBC_ERROR for a value that the column's type does not have.

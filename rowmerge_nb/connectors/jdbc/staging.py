@@ -106,7 +106,7 @@ class FileWriter(StageWriter):
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Tell what the file system refuses."""
+        """Report what the file system refuses."""
         try:
             yield
         except OSError as error:
@@ -262,11 +262,11 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
 
 
 def file_of(directory: str, attempt: int) -> Path:
-    """Give the file of an attempt."""
+    """Return the file of an attempt."""
     return Path(directory) / f"{attempt:016x}.arrow"
 
 
 def read_fragments(fragments: Collection[bytes]) -> dict[int, int]:
-    """Give, per attempt that counts, how many rows it has staged."""
+    """Return, per attempt that counts, how many rows it has staged."""
     found = [json.loads(fragment) for fragment in fragments]
     return {entry["attempt"]: entry["rows"] for entry in found}

@@ -116,11 +116,11 @@ class Store(ABC):
     """Whether nobody else writes from the moment on when a transaction begins to write."""
 
     def column_name(self, name: str) -> str:
-        """Give the name that a new column gets."""
+        """Return the name that a new column gets."""
         return name
 
     def cast_of(self, declared: str) -> str:
-        """Give what is written behind a staged value to make it one of a declared type; by default nothing is needed."""
+        """Return what is written behind a staged value to make it one of a declared type; by default nothing is needed."""
         return ""
 
     most_columns: int
@@ -151,27 +151,27 @@ class Store(ABC):
 
     @abstractmethod
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Give an error of ours for one that the driver raised."""
+        """Return an error of ours for one that the driver raised."""
 
     @abstractmethod
     def reading(self, column: Column, *, key: bool) -> Reading:
-        """Say how a column is read, or how it is as a part of the row id."""
+        """Return how a column is read, or how it is as a part of the row id."""
 
     @abstractmethod
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Give the type of the row id."""
+        """Return the type of the row id."""
 
     @abstractmethod
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Say how the parts of the row id are read."""
+        """Return how the parts of the row id are read."""
 
     @abstractmethod
     def range_of(self, split: JdbcSplit) -> str:
-        """Give the condition of a split; ``""`` for the whole table."""
+        """Return the condition of a split; ``""`` for the whole table."""
 
     @abstractmethod
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Say how a column is compared with values, where the database does so as the engine does; ``unicode``: texts are UTF-8."""
+        """Return how a column is compared with values, where the database does so as the engine does; ``unicode``: texts are UTF-8."""
 
     @abstractmethod
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
@@ -186,7 +186,7 @@ class Store(ABC):
 
     @abstractmethod
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Bring values of a page into the form in which they are staged.
+        """Convert values of a page into the form in which they are staged.
 
         Raises:
             ConnectorError: the database has no such value; the message names the column and the value.
@@ -194,7 +194,7 @@ class Store(ABC):
 
     @abstractmethod
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Give the columns of a stage: name, Arrow type, the database's type."""
+        """Return the columns of a stage: name, Arrow type, the database's type."""
 
     @abstractmethod
     def shown_value(self, reading: Reading) -> str:
@@ -214,7 +214,7 @@ class Store(ABC):
 
     @abstractmethod
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Bring the parts of row ids into the form in which they are staged."""
+        """Convert the parts of row ids into the form in which they are staged."""
 
     @abstractmethod
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
@@ -234,7 +234,7 @@ class Store(ABC):
 
     @abstractmethod
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        """Return what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
 
     @abstractmethod
     def bound_tables(self, session: Session, handle: JdbcTableHandle) -> list[str]:
@@ -242,7 +242,7 @@ class Store(ABC):
 
     @abstractmethod
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Tell whether an error of ours speaks of a key that would be there twice."""
+        """Return whether an error of ours speaks of a key that would be there twice."""
 
     @abstractmethod
     def changed(self, session: Session, sql: str, doing: str) -> int:
@@ -270,7 +270,7 @@ class Store(ABC):
             )
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Bring what the driver gave into the column's Arrow type."""
+        """Convert what the driver gave into the column's Arrow type."""
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if column.type.base == "char":
@@ -312,7 +312,7 @@ class Session:
             return int(cursor.rowcount)
 
     def query(self, sql: str, doing: str = "A query") -> list[dict[str, Any]]:
-        """Give the rows of a small query."""
+        """Return the rows of a small query."""
 
         def rows(cursor: Any) -> list[dict[str, Any]]:
             cursor.execute(sql)
@@ -323,13 +323,13 @@ class Session:
             return interruptible(partial(rows, cursor), cursor.adbc_cancel)
 
     def value(self, sql: str, doing: str = "A query") -> Any:
-        """Give the only value of a query."""
+        """Return the only value of a query."""
         (row,) = self.query(sql, doing)
         (value,) = row.values()
         return value
 
     def stream(self, sql: str, batch_option: tuple[str, str] | None, doing: str) -> Iterator[pa.RecordBatch]:
-        """Give the rows of a query batch by batch."""
+        """Yield the rows of a query batch by batch."""
         with self._cursor(doing) as cursor:
             if batch_option is not None:
                 cursor.adbc_statement.set_options(**dict([batch_option]))
@@ -355,7 +355,7 @@ class Session:
 
 
 def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
-    """Give the error of a column whose type has no counterpart."""
+    """Return the error of a column whose type has no counterpart."""
     return ConnectorError(
         f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}", code="NOT_SUPPORTED", hint=hint
     )

@@ -89,7 +89,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     _transaction: JdbcTransaction
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the primary key; ConnectorError NOT_SUPPORTED for a table without one."""
+        """Return the primary key; ConnectorError NOT_SUPPORTED for a table without one."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> JdbcUpdatableTableHandle:
@@ -105,7 +105,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Give the primary key: a database updates rows where they are."""
+        """Return the primary key: a database updates rows where they are."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(

@@ -38,7 +38,7 @@ _NAMING: Final = ("bucketed_by", "primary_key")
 
 
 def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration) -> tuple[ConnectorTableMetadata, pa.Table]:
-    """Give a table's definition and rows as an alteration makes them.
+    """Return a table's definition and rows as an alteration makes them.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY.
@@ -100,7 +100,7 @@ def _retyped(metadata: ConnectorTableMetadata, rows: pa.Table, name: str, kind: 
 
 
 def _has_all_values(old: Type, new: Type) -> bool:
-    """Tell whether every value of a type is one of another type too, written alike."""
+    """Return whether every value of a type is one of another type too, written alike."""
     if old == new:
         return True
     pair = (old.base, new.base)
@@ -123,7 +123,7 @@ def _changed(
 
 
 def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:
-    """Give a table's properties with a column's new name in them."""
+    """Return a table's properties with a column's new name in them."""
     transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
     named = {key: tuple(new if one == name else one for one in metadata.properties[key]) for key in _NAMING}
     placed = tuple(str(replace(one, column=new) if one.column == name else one) for one in transforms)

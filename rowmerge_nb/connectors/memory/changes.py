@@ -48,7 +48,7 @@ def _pack(kind: str, pages: Sequence[Page]) -> bytes:
 
 
 def positions_of(row_ids: pa.Array) -> pa.Array:
-    """Give the positions (int64) that row ids stand for.
+    """Return the positions (int64) that row ids stand for.
 
     >>> positions_of(pa.array([{"bucket": 1, "position": 7}])).to_pylist()
     [7]

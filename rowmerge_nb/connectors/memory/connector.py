@@ -141,11 +141,11 @@ class MemoryConnector(Connector):
         self.turns.leave(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
-        """Give the metadata of a transaction."""
+        """Return the metadata of a transaction."""
         return MemoryMetadata(self, self._transactions.of(transaction_handle))
 
     def get_split_manager(self) -> MemorySplitManager:
-        """Give the split manager."""
+        """Return the split manager."""
         return MemorySplitManager(self)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class MemoryConnector(Connector):
             self._splits.sweep(set(self._transactions))
 
     def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Give the rows of a table's version; by default of the current one.
+        """Return the rows of a table's version; by default of the current one.
 
         Raises:
             ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept; the message lists those that are.
@@ -193,7 +193,7 @@ class MemoryConnector(Connector):
             return table.versions[wanted]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
-        """Give the partitions of a table's version: their values, a column per transform, and how many rows each has.
+        """Return the partitions of a table's version: their values, a column per transform, and how many rows each has.
 
         Raises:
             ConnectorError: as `read` does; NOT_FOUND for a table without partitions.
@@ -212,12 +212,12 @@ class MemoryConnector(Connector):
         return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
 
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
-        """Give the numbers of the versions that are kept, oldest first."""
+        """Return the numbers of the versions that are kept, oldest first."""
         with self._lock:
             return tuple(sorted(self._tables[name].versions))
 
     def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
-        """Give a table as a transaction sees it."""
+        """Return a table as a transaction sees it."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
 
@@ -244,22 +244,22 @@ class MemoryConnector(Connector):
             transaction.appended[handle.name] = (handle, rows)
 
     def has_table(self, name: SchemaTableName) -> bool:
-        """Tell whether there is a table of this name."""
+        """Return whether there is a table of this name."""
         with self._lock:
             return name in self._tables
 
     def views_of(self, transaction: MemoryTransaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
-        """Give all views as a transaction sees them."""
+        """Return all views as a transaction sees them."""
         with self._lock:
             return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
 
     def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
-        """Give all schemas as a transaction sees them."""
+        """Return all schemas as a transaction sees them."""
         with self._lock:
             return {name for name, there in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if there}
 
     def names(self) -> tuple[SchemaTableName, ...]:
-        """Give the names of all tables, sorted."""
+        """Return the names of all tables, sorted."""
         with self._lock:
             return tuple(sorted(self._tables, key=str))
 
@@ -269,7 +269,7 @@ class MemoryConnector(Connector):
             return self._splits.splits(handle.name, handle.version, self._find(handle))
 
     def next_version(self) -> int:
-        """Give a version number that no table has had: a table that is dropped and made again is another one."""
+        """Return a version number that no table has had: a table that is dropped and made again is another one."""
         return next(self._versions)
 
     def _find(self, handle: MemoryTableHandle) -> pa.Table:
@@ -300,5 +300,5 @@ class MemorySplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Give the splits of a table's version; one at least, if only to say that there are no rows."""
+        """Return the splits of a table's version; one at least, if only to say that there are no rows."""
         return self._connector.splits_of(table_handle_of(table_handle))

@@ -34,7 +34,7 @@ class MemoryTableHandle(ConnectorTableHandle):
     added: frozenset[str] = frozenset()
 
     def columns_of(self, name: str) -> tuple[str, ...]:
-        """Give a property that is a list."""
+        """Return a property that is a list."""
         return tuple(self.metadata.properties.get(name, ()))
 
     @property
@@ -82,5 +82,5 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
 
 def table_handle_of(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    """Give a handle as one of this connector."""
+    """Return a handle as one of this connector."""
     return own(handle, MemoryTableHandle)

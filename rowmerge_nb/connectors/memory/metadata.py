@@ -55,7 +55,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction = transaction
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
-        """Give a handle for the current version of a table."""
+        """Return a handle for the current version of a table."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -70,7 +70,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
-        """Give a handle for a version that is kept."""
+        """Return a handle for a version that is kept."""
         table = self._connector.table_of(self._transaction, name)
         if table is None:
             return None
@@ -79,11 +79,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return MemoryTableHandle(name, number, table.metadata_of(number))
 
     def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion:
-        """Give the number of the version."""
+        """Return the number of the version."""
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Give the moment at which the version was committed."""
+        """Return the moment at which the version was committed."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return None if table is None else table.committed.get(handle.version)
@@ -111,15 +111,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._replace(handle, kept.rows_of(table.version_of(version, session.time_zone)), metadata=kept.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give a table's columns and properties."""
+        """Return a table's columns and properties."""
         return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all tables."""
+        """Return the names of all tables."""
         return self._connector.names()
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Give the number of rows, which is always known."""
+        """Return the number of rows, which is always known."""
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
@@ -145,7 +145,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     def get_evolved_table_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnMetadata]
     ) -> MemoryTableHandle:
-        """Give a handle for the version with more columns."""
+        """Return a handle for the version with more columns."""
         handle = table_handle_of(table_handle)
         metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
         return replace(handle, metadata=metadata, added=frozenset(column.name for column in columns))
@@ -166,11 +166,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.tables[metadata.name] = MemoryTable.of(metadata, self._connector.next_version(), changed)
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
-        """Tell whether there is a schema of this name."""
+        """Return whether there is a schema of this name."""
         return schema in self._connector.schemas_of(self._transaction)
 
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         return sorted(self._connector.schemas_of(self._transaction))
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -191,11 +191,11 @@ class MemoryMetadata(UpdatableMemoryMetadata):
     keeps_versions = True
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Give a view."""
+        """Return a view."""
         return self._connector.views_of(self._transaction).get(name)
 
     def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of all views."""
+        """Return the names of all views."""
         return sorted(self._connector.views_of(self._transaction), key=str)
 
     def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
@@ -228,17 +228,17 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorOutputMetadata()
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
+        """Return the paradigm of the statement if it asks for one, else the table's; this connector has both."""
         chosen = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
         return RowChangeParadigm[chosen]
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the row id: a position, or bucket and position."""
+        """Return the row id: a position, or bucket and position."""
         bucketed = table_handle_of(table_handle).bucket_count is not None
         return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the partition and bucket columns in table order.
+        """Return the partition and bucket columns in table order.
 
         Bucketed tables, and those whose partitions are made by transforms, place rows by a function of their own.
         """
@@ -257,7 +257,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the bucket of the row id for bucketed tables; others have none."""
+        """Return the bucket of the row id for bucketed tables; others have none."""
         count = table_handle_of(table_handle).bucket_count
         return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 

@@ -47,7 +47,7 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
 
 
 def buckets_of(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Give the bucket that each row's values belong to."""
+    """Return the bucket that each row's values belong to."""
     return pa.array((hash_columns(columns) % np.uint64(count)).astype(np.int32))
 
 
@@ -71,7 +71,7 @@ class MemoryBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the bucket of every row."""
+        """Return the bucket of every row."""
         columns = [page.column(argument) for argument in self.arguments]
         if self.transforms:
             columns = [transform.apply(column) for transform, column in zip(self.transforms, columns, strict=True)]
@@ -90,7 +90,7 @@ class MemoryRowIdBucketFunction(BucketFunction):
         return self.count
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Give the bucket of every row."""
+        """Return the bucket of every row."""
         return page.column(0).field("bucket")
 
 

@@ -71,7 +71,7 @@ class MemorySplit(ConnectorSplit):
         return True
 
     def with_rows(self) -> MemorySplit:
-        """Give a split that carries the rows of this one."""
+        """Return a split that carries the rows of this one."""
         if self.path is None:
             return self
         pages = [page for _, page in read_split(self)]
@@ -90,7 +90,7 @@ class SplitStore:
         self._directory: PrivateDirectory | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
-        """Give the splits of a version."""
+        """Return the splits of a version."""
         key = (name, version)
         if key not in self._made:
             self._made[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
@@ -177,7 +177,7 @@ def _write(path: str, schema: pa.Schema, batches: Sequence[Page]) -> None:
 
 
 def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
-    """Give the pages of a split, each with the position of its first row."""
+    """Yield the pages of a split, each with the position of its first row."""
     position = split.first
     if split.data is not None:
         with pa.ipc.open_stream(pa.py_buffer(split.data)) as stream:
@@ -203,7 +203,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Give a source of the wanted columns; the row id is made from the position while reading."""
+        """Return a source of the wanted columns; the row id is made from the position while reading."""
         handle: Any = table_handle
         split = own(split, MemorySplit)
         names = [column.name for column in columns]

@@ -53,18 +53,18 @@ class MemoryTable:
         return version in self.versions and version not in self.former
 
     def metadata_of(self, version: int) -> ConnectorTableMetadata:
-        """Give the definition of a version: with the columns that it has. One of other columns has no constraints: it is only read."""
+        """Return the definition of a version: with the columns that it has. One of other columns has no constraints: it is only read."""
         if version not in self.former:
             return self.metadata
         return replace(self.metadata, columns=self.former[version], check_constraints=())
 
     def with_columns(self, columns: tuple[ColumnMetadata, ...]) -> MemoryTable:
-        """Give the table with other columns; its versions keep those that they have."""
+        """Return the table with other columns; its versions keep those that they have."""
         former = {version: self.metadata_of(version).columns for version in self.versions}
         return replace(self, metadata=replace(self.metadata, columns=columns), former=former)
 
     def rows_of(self, version: int) -> pa.Table:
-        """Give the rows of a version under the columns that the table has now."""
+        """Return the rows of a version under the columns that the table has now."""
         rows, columns = self.versions[version], self.metadata.columns
         return fitted(rows, self.former[version], columns) if version in self.former else rows
 
@@ -74,7 +74,7 @@ class MemoryTable:
         return max(self.versions)
 
     def kept(self, keep: int) -> MemoryTable:
-        """Give the table as it is committed now: with its current rows and those of the ``keep`` changes before them.
+        """Return the table as it is committed now: with its current rows and those of the ``keep`` changes before them.
 
         A version that was restored shares its rows with the one that it was restored from, and takes no place of its own; so that numbers
         do not pile up all the same, there are no more than two for each place.
@@ -119,7 +119,7 @@ class MemoryTable:
         return number
 
     def missing(self, version: int) -> str:
-        """Say that a version is not kept."""
+        """Report that a version is not kept."""
         return f"Version {version} of table '{self.metadata.name}' is not kept; there are {sorted(self.versions)}"
 
 

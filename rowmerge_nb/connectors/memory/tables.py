@@ -32,12 +32,12 @@ TABLE_PROPERTIES: Final = {
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
-    """Give the Arrow schema of a table's columns."""
+    """Return the Arrow schema of a table's columns."""
     return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
 
 
 def fitted(rows: pa.Table, before: Sequence[ColumnMetadata], columns: Sequence[ColumnMetadata]) -> pa.Table:
-    """Give rows the columns of a table that has been given others since: what they have of them, and NULL for the rest.
+    """Return rows the columns of a table that has been given others since: what they have of them, and NULL for the rest.
 
     Args:
         rows: the rows.
@@ -109,7 +109,7 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
 
 
 def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
-    """Give columns by lower-case name, as reading partition transforms needs them."""
+    """Return columns by lower-case name, as reading partition transforms needs them."""
     return {column.name.lower(): (column.name, column.type) for column in columns}
 
 

@@ -72,7 +72,7 @@ class Turns:
             return True
 
     def leave(self, transaction: int) -> None:
-        """Give up all places of a transaction."""
+        """Release all places of a transaction."""
         with self._changed:
             for name, queue in list(self._queues.items()):
                 rest = [place for place in queue if place.transaction != transaction]

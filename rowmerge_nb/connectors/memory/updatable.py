@@ -59,7 +59,7 @@ class MemoryUpdatablePageSource(UpdatablePageSource):
         self._updated.append(pa.RecordBatch.from_arrays(arrays, names=[*self._columns, "position"]))
 
     def finish(self) -> list[bytes]:
-        """Give what was kept."""
+        """Return what was kept."""
         return [*encode("delete", self._deleted), *encode("values", self._updated)]
 
     def abort(self) -> None:
@@ -76,7 +76,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
         """Make the next version of a table out of fragments."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the row id, which is that of a MERGE: a position, or bucket and position."""
+        """Return the row id, which is that of a MERGE: a position, or bucket and position."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> MemoryUpdatableTableHandle:
@@ -92,7 +92,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Give the row id: rows are updated where they are, so that nothing else of them is needed."""
+        """Return the row id: rows are updated where they are, so that nothing else of them is needed."""
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_update(

@@ -33,7 +33,7 @@ class MemoryPageSink(ConnectorPageSink):
         self._pages.append(page)
 
     def finish(self) -> list[bytes]:
-        """Give the kept rows."""
+        """Return the kept rows."""
         return list(encode("insert", self._pages))
 
     def abort(self) -> None:
@@ -68,7 +68,7 @@ class MemoryMergeSink(ConnectorMergeSink):
         return data.append_column("position", positions_of(row_ids_of(page)))
 
     def finish(self) -> list[bytes]:
-        """Give what was kept, one or more fragments per kind."""
+        """Return what was kept, one or more fragments per kind."""
         return [*encode("delete", self._deletes), *encode("update", self._updates), *self._inserts.finish()]
 
     def abort(self) -> None:

@@ -9,7 +9,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 
 def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
-    """Give a table's name as it is compared.
+    """Return a table's name as it is compared.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for what is no name.
@@ -24,7 +24,7 @@ def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
 
 
 def is_number(given: Any) -> bool:
-    """Tell whether a value is a number that counts or names something: an integer from 0 on.
+    """Return whether a value is a number that counts or names something: an integer from 0 on.
 
     >>> [is_number(given) for given in (0, -5, True, "x")]
     [True, False, False, False]
@@ -33,7 +33,7 @@ def is_number(given: Any) -> bool:
 
 
 def is_names(given: Any) -> bool:
-    """Tell whether a value is a list of names; a text is none, though Python would take it for one of letters.
+    """Return whether a value is a list of names; a text is none, though Python would take it for one of letters.
 
     >>> [is_names(given) for given in (["a", "b"], (), "ab", [""], 5)]
     [True, True, False, False, False]

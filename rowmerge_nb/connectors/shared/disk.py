@@ -21,7 +21,7 @@ _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def writing(what: str, code: str) -> Iterator[None]:
-    """Tell what is wrong when something is written.
+    """Report what is wrong when something is written.
 
     Args:
         what: the file or directory, as the message begins.
@@ -42,7 +42,7 @@ def writing(what: str, code: str) -> Iterator[None]:
 
 
 def refused(error: OSError, what: str, code: str) -> ConnectorError:
-    """Give the error of what could not be written; see `writing`."""
+    """Return the error of what could not be written; see `writing`."""
     error = _numbered(error)
     msg = f"{what} cannot be written: {error.strerror or error}"
     if is_full(error):
@@ -61,7 +61,7 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
 
 
 def _numbered(error: OSError) -> OSError:
-    """Give an error with its number: Arrow's ORC writer tells the system's in words alone.
+    """Return an error with its number: Arrow's ORC writer tells the system's in words alone.
 
     >>> _numbered(OSError("IOError: Error writing bytes to file. Detail: [errno 28] No space left on device"))
     OSError(28, 'No space left on device')
@@ -71,7 +71,7 @@ def _numbered(error: OSError) -> OSError:
 
 
 def require_texts(array: pa.Array) -> pa.Array:
-    r"""Give an array back if its texts are some: Arrow decodes files without a look at them.
+    r"""Return an array back if its texts are some: Arrow decodes files without a look at them.
 
     Raises:
         pyarrow.ArrowInvalid: one of them is not.

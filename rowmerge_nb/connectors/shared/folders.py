@@ -12,7 +12,7 @@ _LONGEST: Final = 150
 
 
 def folder_name(name: str) -> str:
-    """Give the name of a folder for a table or a schema; other names have other folders.
+    """Return the name of a folder for a table or a schema; other names have other folders.
 
     Args:
         name: the table's or schema's name.

@@ -8,7 +8,7 @@ from rowmerge_nb.errors import ConnectorError
 
 
 def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError:
-    """Give the error of a moment before a table's first version, in Trino's words.
+    """Return the error of a moment before a table's first version, in Trino's words.
 
     >>> no_history("default.t", dt.datetime(2026, 1, 31, tzinfo=dt.UTC), "").message
     'No version history table default.t at or before 2026-01-31T00:00:00Z'
@@ -18,5 +18,5 @@ def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError
 
 
 def unsupported_version(kind: object, hint: str) -> ConnectorError:
-    """Give the error of a version of a type that the store does not count by, in Trino's words."""
+    """Return the error of a version of a type that the store does not count by, in Trino's words."""
     return ConnectorError(f"Unsupported type for table version: {kind}", hint=hint)

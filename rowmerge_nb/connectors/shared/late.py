@@ -24,7 +24,7 @@ _EXACT: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "date", "
 
 
 def is_selective(domain: ColumnDomain, kind: Type) -> bool:
-    """Tell whether it pays to look for the values of a domain before other columns are read.
+    """Return whether it pays to look for the values of a domain before other columns are read.
 
     Args:
         domain: what a column's value must satisfy.
@@ -38,7 +38,7 @@ def is_selective(domain: ColumnDomain, kind: Type) -> bool:
 
 
 def has_match(columns: Iterable[tuple[pa.Array, ColumnDomain]]) -> bool:
-    """Tell whether a row has in each of some columns a value of its domain, which lists them.
+    """Return whether a row has in each of some columns a value of its domain, which lists them.
 
     Args:
         columns: columns of the same rows, in the types of the table, each with what its value must satisfy.

@@ -41,7 +41,7 @@ def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Give the bytes of all texts on end, and the length of each; NULL has none."""
+    """Return the bytes of all texts on end, and the length of each; NULL has none."""
     column = pc.fill_null(values.cast(pa.large_binary()), b"")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
@@ -52,7 +52,7 @@ def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.in
 
 
 def _decimal_bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Give the unscaled values as big-endian two's complement without superfluous leading bytes."""
+    """Return the unscaled values as big-endian two's complement without superfluous leading bytes."""
     column = pc.fill_null(values, pa.scalar(Decimal(0), values.type))
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)

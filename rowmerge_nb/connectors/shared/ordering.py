@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 def ascending(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Give numbers in order, each of them once.
+    """Return numbers in order, each of them once.
 
     NumPy's own ``unique`` hashes numbers since version 2.3, which takes seconds for some hundred thousand different ones.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Give what a property lists, ``()`` where it is not set; one alone may be written without ARRAY.
+    """Return what a property lists, ``()`` where it is not set; one alone may be written without ARRAY.
 
     Args:
         properties: values by name.

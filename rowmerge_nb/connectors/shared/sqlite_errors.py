@@ -9,7 +9,7 @@ _CODE = 0xFF
 
 
 def is_full(error: BaseException) -> bool:
-    """Tell whether an error says that the disk is full.
+    """Return whether an error says that the disk is full.
 
     >>> is_full(sqlite3.OperationalError("database or disk is full")), is_full(ValueError("full"))
     (True, False)
@@ -19,7 +19,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Tell whether an error says that the file or its folder may not be written.
+    """Return whether an error says that the file or its folder may not be written.
 
     >>> is_read_only(sqlite3.OperationalError("attempt to write a readonly database"))
     True
@@ -29,7 +29,7 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """Give the words of SQLite, where a library around it adds its own: a statement, its parameters and an address; else the error's.
+    """Return the words of SQLite, where a library around it adds its own: a statement, its parameters and an address; else the error's.
 
     >>> said(sqlite3.OperationalError("database is locked")), said(ValueError("no answer"))
     ('database is locked', 'no answer')

@@ -71,7 +71,7 @@ class Transform:
         return f"{self.name}({column}{'' if self.width is None else f', {self.width}'})"
 
     def apply(self, values: pa.Array) -> pa.Array:
-        """Give the partition value of each row; that of NULL is NULL.
+        """Return the partition value of each row; that of NULL is NULL.
 
         Args:
             values: the column's values.
@@ -124,7 +124,7 @@ class Transform:
         )
 
     def _period(self, values: pa.Array) -> pa.Array:
-        """Give how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
+        """Return how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("us"))
         is_date = pa.types.is_date(values.type)
@@ -219,7 +219,7 @@ def _unquoted(text: str) -> str:
 
 
 def uuid_bytes(values: pa.Array) -> pa.Array:
-    """Give UUIDs, which pages carry as text, as their sixteen bytes."""
+    """Return UUIDs, which pages carry as text, as their sixteen bytes."""
     zero = "0" * 32
     digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(pa.binary(32))
     codes = np.frombuffer(digits.buffers()[1], np.uint8)[digits.offset * 32 : (digits.offset + len(digits)) * 32]

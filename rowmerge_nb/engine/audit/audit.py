@@ -187,7 +187,7 @@ class _Audit:
         return sorted((one for one, _ in found), key=lambda one: -one.rows), rows
 
     def _left(self, variant: Variant, committed: Bag) -> tuple[Bag | None, str]:
-        """Give the rows that would still differ, and the statement; None where it cannot be said that way."""
+        """Return the rows that would still differ, and the statement; None where it cannot be said that way."""
         chosen = variant
         if len(variant.changes) > 1 and variant.cause is not Cause.ORDER and not self._can_be_said(variant.statement):
             said = [part.changes[0] for part in variant.parts if self._can_be_said(part.statement)]
@@ -215,7 +215,7 @@ class _Audit:
 
 
 def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
-    """Give what the rows say by themselves: of the rows that are told alone."""
+    """Yield what the rows say by themselves: of the rows that are told alone."""
     told = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
         Cause.DUPLICATES: "several source rows change one target row, and the table holds what one of them makes of it",
@@ -272,7 +272,7 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
 
 
 def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table: Any) -> TableName:
-    """Give the full name of the audited table, which is the statement's target."""
+    """Return the full name of the audited table, which is the statement's target."""
     target = _full(runner, [part.value for part in tree.target.parts])
     if table is None:
         return target
@@ -328,7 +328,7 @@ def _states(runner: StatementRunner, name: TableName, request: Request, options:
 def _sources(
     runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, source: Any
 ) -> dict[tuple[str, ...], Point | TableState]:
-    """Give the states of sources that the user has given, by the tables' full names; one for all under ``()``."""
+    """Return the states of sources that the user has given, by the tables' full names; one for all under ``()``."""
     if source is None:
         return {}
     if isinstance(source, Mapping):
@@ -356,7 +356,7 @@ def _sources(
 
 
 def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Give the columns that tell which row is meant, as the table has them."""
+    """Return the columns that tell which row is meant, as the table has them."""
     if by is None:
         return None
     given = [by] if isinstance(by, str) else by

@@ -113,15 +113,15 @@ class AuditedTables(Connector):
             connector.rollback(handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
-        """Give the metadata of a transaction."""
+        """Return the metadata of a transaction."""
         return _AuditedMetadata(self, self._open.of(transaction_handle))
 
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Give what asks the stores for splits."""
+        """Return what asks the stores for splits."""
         return _AuditedSplits(self)
 
     def store(self, opened: _Opened, connector: Connector) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
-        """Give a store with its transaction, which begins with the first call."""
+        """Return a store with its transaction, which begins with the first call."""
         if id(connector) not in opened.stores:
             handle = connector.begin_transaction()
             try:
@@ -149,7 +149,7 @@ class _AuditedSplits(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[AuditedSplit]:
-        """Give the store's splits."""
+        """Return the store's splits."""
         return self._connector.splits(own(table_handle, AuditedTableHandle), session, constraint)
 
 
@@ -173,31 +173,31 @@ class _AuditedMetadata(ConnectorMetadata):
         return AuditedTableHandle(name, handle, transaction, connector.get_page_source_provider(), columns)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
-        """Give what the store says of the table."""
+        """Return what the store says of the table."""
         return self._metadata(table_handle).get_table_metadata(session, own(table_handle, AuditedTableHandle).table)
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
-        """Give the store's own handles."""
+        """Return the store's own handles."""
         return own(table_handle, AuditedTableHandle).columns
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
-        """Give what the store says."""
+        """Return what the store says."""
         return self._metadata(table_handle).row_count(session, own(table_handle, AuditedTableHandle).table)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Give what the store says."""
+        """Return what the store says."""
         return self._metadata(table_handle).get_table_statistics(session, own(table_handle, AuditedTableHandle).table)
 
     def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
-        """Give what the store says."""
+        """Return what the store says."""
         return self._metadata(table_handle).get_version_time(session, own(table_handle, AuditedTableHandle).table)
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
-        """Give the paradigm by which old and new rows come apart."""
+        """Return the paradigm by which old and new rows come apart."""
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> AuditedColumn:
-        """Give the row id, which says what the row was."""
+        """Return the row id, which says what the row was."""
         return AuditedColumn("$row_id", ROW_ID)
 
     def begin_merge(

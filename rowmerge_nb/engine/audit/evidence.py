@@ -42,7 +42,7 @@ _ASKED: Final = "audited_rows_before"
 
 
 def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
-    """Give the columns that tell which row is meant: of a MERGE those that ON reads, of an UPDATE those that it leaves, or all.
+    """Return the columns that tell which row is meant: of a MERGE those that ON reads, of an UPDATE those that it leaves, or all.
 
     Args:
         trace: the statement's trace.
@@ -79,7 +79,7 @@ class Evidence:
         self._hashes: dict[Key, Hashes] = {}
 
     def rows(self) -> list[AuditedRow]:
-        """Give the rows that differ, by their keys."""
+        """Return the rows that differ, by their keys."""
         missing, unexpected = self.wrong.more, self.wrong.less
         there = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
         gone = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
@@ -109,7 +109,7 @@ class Evidence:
         return self._with_where(found)
 
     def speaks_for(self, cause: Cause, rows: Sequence[AuditedRow]) -> bool:
-        """Tell whether the rows that are told have what a difference is about: only then it is tried."""
+        """Return whether the rows that are told have what a difference is about: only then it is tried."""
         if cause in {Cause.NULL_KEYS, Cause.CASE, Cause.PADDING}:
             keys = list(self._all_keys(rows))
             if cause is Cause.NULL_KEYS:
@@ -128,13 +128,13 @@ class Evidence:
         return True
 
     def _is_beside(self, name: str, rows: Sequence[AuditedRow]) -> bool:
-        """Tell whether a column of integers has a number that is one away from one that ought to be there."""
+        """Return whether a column of integers has a number that is one away from one that ought to be there."""
         missing = {values[name] for row in rows for values in row.missing}
         unexpected = {values[name] for row in rows for values in row.unexpected} - {None}
         return any(number + 1 in missing or number - 1 in missing for number in unexpected)
 
     def is_explained(self, rows: Sequence[AuditedRow], left: Bag) -> bool:
-        """Tell whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""
+        """Return whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""
         still = [left.holds(self._hashes[_texts(row.key.values())]) for row in rows]
         return any(not found.any() for found in still) and all(found.all() or not found.any() for found in still)
 
@@ -176,7 +176,7 @@ class Evidence:
         return found
 
     def _made(self, missing: Bag) -> pa.Table:
-        """Give the new rows that are missing."""
+        """Return the new rows that are missing."""
         schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
         pages = self._trace.pages
         if pages is None:
@@ -188,7 +188,7 @@ class Evidence:
         return pa.Table.from_arrays(page.columns, schema=schema)
 
     def _journeys(self) -> Mapping[Key, list[Journey]]:
-        """Give the ways of joined rows by the keys that they have to do with."""
+        """Return the ways of joined rows by the keys that they have to do with."""
         found: dict[Key, list[Journey]] = defaultdict(list)
         for journey in journeys_of(self._trace) or ():
             keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
@@ -245,7 +245,7 @@ class Evidence:
         return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
 
     def _all_keys(self, rows: Sequence[AuditedRow]) -> Iterator[Sequence[Any]]:
-        """Give the keys of the rows that differ, and those of the source that nothing was equal to."""
+        """Yield the keys of the rows that differ, and those of the source that nothing was equal to."""
         names = [self._partners.get(name, "") for name in self.key]
         for row in rows:
             yield tuple(row.key.values())
@@ -254,7 +254,7 @@ class Evidence:
                 yield tuple(journey.source[name] for name in names)
 
     def _by_key(self, rows: pa.Table, bag: Bag | None = None) -> dict[Key, list[Row]]:
-        """Give rows by their keys, each as often as a bag has it."""
+        """Return rows by their keys, each as often as a bag has it."""
         hashes = self._row_hashes(rows)
         columns = [python_values(column) for column in rows.columns]
         found: dict[Key, list[Row]] = defaultdict(list)
@@ -308,7 +308,7 @@ def _fate(
 
 
 def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
-    """Give the difference that a row shows by itself."""
+    """Return the difference that a row shows by itself."""
     if (shift := _shift(row)) is not None:
         hours = shift / dt.timedelta(hours=1)
         return Cause.TIME_ZONE, f"by {'+' if hours > 0 else ''}{hours:g} hours"
@@ -327,7 +327,7 @@ def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
 
 
 def _shift(row: AuditedRow) -> dt.timedelta | None:
-    """Give by how much all moments of a row are shifted that is otherwise as it ought to be; None if they are not."""
+    """Return by how much all moments of a row are shifted that is otherwise as it ought to be; None if they are not."""
     if len(row.missing) != 1 or len(row.unexpected) != 1:
         return None
     wanted, got = row.missing[0], row.unexpected[0]

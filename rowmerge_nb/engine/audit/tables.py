@@ -69,13 +69,13 @@ def version_in_words(point: Any) -> str:
 
 
 def version_of(point: Point) -> ConnectorTableVersion:
-    """Give what names a state as connectors have it."""
+    """Return what names a state as connectors have it."""
     temporal = isinstance(point, dt.date)
     return ConnectorTableVersion(point, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
 
 
 def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState:
-    """Give a state of a table that its store has.
+    """Return a state of a table that its store has.
 
     Args:
         runner: runs the engine's statements.
@@ -96,7 +96,7 @@ def state_of(runner: StatementRunner, name: TableName, point: Any) -> TableState
 
 
 def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...] | None = None) -> TableState:
-    """Give the rows of a frame as a state of a table.
+    """Return the rows of a frame as a state of a table.
 
     Args:
         name: the table.
@@ -115,7 +115,7 @@ def given_state(name: TableName, frame: Any, columns: tuple[ColumnMetadata, ...]
 
 
 def columns_in(runner: StatementRunner, state: TableState, options: Options) -> tuple[ColumnMetadata, ...] | None:
-    """Give the columns that a table has in a state; None if there is no such table.
+    """Return the columns that a table has in a state; None if there is no such table.
 
     Args:
         runner: runs the engine's statements.
@@ -266,7 +266,7 @@ class Audited:
     # -- the two states -------------------------------------------------------------------------------------------
 
     def _check(self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]) -> dt.datetime | None:
-        """See that both states are of one table, in their order; give when the later one was committed."""
+        """Check that both states are of one table, in their order; give when the later one was committed."""
         before, after = bindings[_BEFORE], bindings[_AFTER]
         columns = [[(c.name.lower(), c.type) for c in binding.columns] for binding in (before, after)]
         if columns[0] != columns[1]:
@@ -336,7 +336,7 @@ class Audited:
         return self.audited.change, result
 
     def ask(self, sql: str, frames: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Give the rows that a query answers.
+        """Return the rows that a query answers.
 
         Args:
             sql: the query.
@@ -347,7 +347,7 @@ class Audited:
         return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def committed(self) -> tuple[int, int, Bag]:
-        """Give how many rows there were before and after, and the difference that the other engine has made."""
+        """Return how many rows there were before and after, and the difference that the other engine has made."""
         with self._reading() as (transaction, bindings):
             scans = {side: transaction.scans.whole_table(bindings[name]) for name, side in ((_BEFORE, -1), (_AFTER, 1))}
             if self.is_small:
@@ -380,7 +380,7 @@ class Audited:
     def find(
         self, *, after: bool, most: int, hashes: Hashes | None = None, keys: Hashes | None = None, key: Sequence[str] = ()
     ) -> pa.Table:
-        """Give rows of one of the two states.
+        """Return rows of one of the two states.
 
         Args:
             after: of the later one.
@@ -413,7 +413,7 @@ def _read(scan: ScanPass) -> Iterator[pa.RecordBatch]:
 
 
 def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
-    """Bring rows into the columns of a table: by name, with values of their types."""
+    """Convert rows into the columns of a table: by name, with values of their types."""
     given = {column.lower(): column for column in rows.column_names}
     known = [column.name for column in columns]
     if set(given) != {column.lower() for column in known}:

@@ -57,7 +57,7 @@ class Variant:
 
 
 def variants_of(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS) -> Iterator[Variant]:
-    """Give what can be said otherwise, each difference alone, the more likely ones first.
+    """Yield what can be said otherwise, each difference alone, the more likely ones first.
 
     Args:
         statement: the statement.
@@ -89,7 +89,7 @@ def momentary(statement: t.Statement) -> list[str]:
 
 
 def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
-    """Give the ways in which keys are equal elsewhere."""
+    """Yield the ways in which keys are equal elsewhere."""
     forms = (
         (Cause.NULL_KEYS, "NULL was taken as equal to NULL", "({left} IS NOT DISTINCT FROM {right})"),
         (Cause.CASE, "texts were compared without regard to case", "(lower({left}) = lower({right}))"),
@@ -103,7 +103,7 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
 
 
 def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool]) -> Iterator[Variant]:
-    """Give the ways in which fractions become integers elsewhere: where a column takes a value, and where CAST makes one."""
+    """Yield the ways in which fractions become integers elsewhere: where a column takes a value, and where CAST makes one."""
     text = statement.text
     # It is rounded where it is stored, also what is one already: then the change says nothing.
     stored = {
@@ -125,7 +125,7 @@ def _fractions(statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, 
 
 
 def _assigned(statement: t.Merge | t.Update | t.Delete, columns: Mapping[str, bool]) -> Iterator[tuple[str, s.Expression]]:
-    """Give the values that columns of the target take."""
+    """Yield the values that columns of the target take."""
     if isinstance(statement, t.Delete):
         return
     for clause in statement.clauses if isinstance(statement, t.Merge) else (statement,):
@@ -138,7 +138,7 @@ def _within(inner: Span, outer: Span) -> bool:
 
 
 def _equalities(condition: s.Expression) -> Iterator[s.Binary]:
-    """Give the comparisons by ``=`` that a condition is made of."""
+    """Yield the comparisons by ``=`` that a condition is made of."""
     if isinstance(condition, s.Logical):
         for term in condition.terms:
             yield from _equalities(term)
@@ -156,7 +156,7 @@ def _conditions(statement: t.Merge | t.Update | t.Delete) -> Iterator[tuple[str,
 
 
 def _orders(statement: t.Merge) -> Iterator[Variant]:
-    """Give the statement with two clauses about the same rows in the other order."""
+    """Yield the statement with two clauses about the same rows in the other order."""
     pairs = [
         (one, other)
         for one, other in itertools.combinations(statement.clauses, 2)
@@ -169,7 +169,7 @@ def _orders(statement: t.Merge) -> Iterator[Variant]:
 
 
 def _walk(node: Any) -> Iterator[Any]:
-    """Give a tree's nodes."""
+    """Yield a tree's nodes."""
     if isinstance(node, tuple):
         for part in node:
             yield from _walk(part)

@@ -87,7 +87,7 @@ class CallLog:
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:
-    """Say in a few words what a layout is."""
+    """Describe in a few words what a layout is."""
     if layout is None:
         return "none"
     columns = ", ".join(layout.partition_columns) or "row_id"

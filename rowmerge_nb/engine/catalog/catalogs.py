@@ -88,7 +88,7 @@ class Catalogs:
         self.connectors[name.lower()] = connector
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
-        """Give the same catalogs and further ones, with tables in whose place others are read and changed.
+        """Return the same catalogs and further ones, with tables in whose place others are read and changed.
 
         Args:
             connectors: the further catalogs.
@@ -231,7 +231,7 @@ class Catalogs:
         namespace: Mapping[str, Any],
         versions: Mapping[TableName, ConnectorTableVersion] | None = None,
     ) -> StatementTables:
-        """Give what looks tables up for one statement.
+        """Return what looks tables up for one statement.
 
         Args:
             transaction: the statement's transaction.
@@ -252,11 +252,11 @@ class Catalogs:
         )
 
     def store(self, name: TableName | None) -> str:
-        """Give the kind of store that a table is in; ``""`` for no table, and for a DataFrame of the notebook."""
+        """Return the kind of store that a table is in; ``""`` for no table, and for a DataFrame of the notebook."""
         return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
-        """Give a table's columns and properties; None if there is no such table.
+        """Return a table's columns and properties; None if there is no such table.
 
         Args:
             name: the table.

@@ -37,13 +37,13 @@ class _RepeatableMetadata:
         return getattr(self._metadata, name)
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
-        """Give a table's handle, which names the version."""
+        """Return a table's handle, which names the version."""
         if name not in self._tables:
             self._tables[name] = self._metadata.get_table_handle(session, name)
         return self._tables[name]
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
-        """Give a view."""
+        """Return a view."""
         if name not in self._views:
             self._views[name] = self._metadata.get_view(session, name)
         return self._views[name]
@@ -67,7 +67,7 @@ class ExplicitTransaction:
     _open: dict[str, OpenCatalog] = field(default_factory=dict)
 
     def opened(self, catalog: str, connector: Connector) -> OpenCatalog:
-        """Give a catalog, opened with the first statement that names it."""
+        """Return a catalog, opened with the first statement that names it."""
         if catalog not in self._open:
             if self.isolation == "SERIALIZABLE":
                 raise ConnectorError(
@@ -102,7 +102,7 @@ class ExplicitTransaction:
         raise error
 
     def abort(self) -> None:
-        """Give up what is open, after a failure; an interrupt waits until it is."""
+        """Release what is open, after a failure; an interrupt waits until it is."""
         self.aborted = True
         to_its_end(self._roll_back)
 

@@ -109,7 +109,7 @@ class FaultyConnector(Connector):
         return handle
 
     def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        """Give the error of the connector that is wrapped."""
+        """Return the error of the connector that is wrapped."""
         return self.connector.refused_in_transaction(catalog, kind)
 
     @property
@@ -132,32 +132,32 @@ class FaultyConnector(Connector):
         self._call("rollback", transaction_handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
-        """Give the metadata, wrapped."""
+        """Return the metadata, wrapped."""
         metadata: ConnectorMetadata = self._call("get_metadata", transaction_handle)
         return metadata
 
     def get_split_manager(self) -> ConnectorSplitManager:
-        """Give the split manager, wrapped."""
+        """Return the split manager, wrapped."""
         manager: ConnectorSplitManager = self._call("get_split_manager")
         return manager
 
     def get_page_source_provider(self) -> ConnectorPageSourceProvider:
-        """Give the provider of page sources, wrapped."""
+        """Return the provider of page sources, wrapped."""
         provider: ConnectorPageSourceProvider = self._call("get_page_source_provider")
         return provider
 
     def get_page_sink_provider(self) -> ConnectorPageSinkProvider:
-        """Give the provider of sinks, wrapped."""
+        """Return the provider of sinks, wrapped."""
         provider: ConnectorPageSinkProvider = self._call("get_page_sink_provider")
         return provider
 
     def get_node_partitioning_provider(self) -> ConnectorNodePartitioningProvider:
-        """Give the provider of bucket functions, wrapped."""
+        """Return the provider of bucket functions, wrapped."""
         provider: ConnectorNodePartitioningProvider = self._call("get_node_partitioning_provider")
         return provider
 
     def get_table_properties(self) -> Mapping[str, Any]:
-        """Give the table properties of the connector that is wrapped."""
+        """Return the table properties of the connector that is wrapped."""
         return self.connector.get_table_properties()
 
     @property
@@ -166,11 +166,11 @@ class FaultyConnector(Connector):
         return self.connector.shared_directory
 
     def get_procedures(self) -> Sequence[Procedure]:
-        """Give the procedures of the connector that is wrapped."""
+        """Return the procedures of the connector that is wrapped."""
         return self.connector.get_procedures()
 
     def get_table_procedures(self) -> Sequence[TableProcedure]:
-        """Give the procedures of tables of the connector that is wrapped."""
+        """Return the procedures of tables of the connector that is wrapped."""
         return self.connector.get_table_procedures()
 
     def orphans(self) -> Sequence[Orphan]:
@@ -208,7 +208,7 @@ class StatementFault:
     _around: dict[str, FaultyConnector] = field(default_factory=dict)
 
     def around(self, catalog: str, connector: Connector) -> Connector:
-        """Give the connector that is used in place of a catalog's own."""
+        """Return the connector that is used in place of a catalog's own."""
         if self.catalog not in {"", catalog}:
             return connector
         if catalog not in self._around:
@@ -216,7 +216,7 @@ class StatementFault:
         return self._around[catalog]
 
     def _as_it_strikes(self, connector: Connector) -> Fault:
-        """Give the fault: once the call that makes the change last has done its work, an error of it is a lost answer."""
+        """Return the fault: once the call that makes the change last has done its work, an error of it is a lost answer."""
         fault = self.fault
         lasting = fault.step.startswith("finish_") if connector.commits_in_finish else fault.step == "commit"
         return replace(fault, error=_lost) if lasting and fault.after and fault.error is InjectedFault else fault

@@ -77,7 +77,7 @@ def _shown(array: pa.Array) -> object:
 
 
 def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Bring an array into a type, structs field by field in order; names of fields do not matter.
+    """Convert an array into a type, structs field by field in order; names of fields do not matter.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit.

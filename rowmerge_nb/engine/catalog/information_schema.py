@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 
 def information_rows(table: str, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, views: Views) -> pa.Table:
-    """Give the rows of one of its tables, as the statement's transaction sees the catalog.
+    """Return the rows of one of its tables, as the statement's transaction sees the catalog.
 
     Args:
         table: which: a name of `rowmerge_nb.spi.information_schema.TABLES`.
@@ -50,11 +50,11 @@ class _CatalogView:
         self.name, self._metadata, self._session, self._views = name, metadata, session, views
 
     def schemas(self) -> Sequence[str]:
-        """Give the names of its schemas, sorted."""
+        """Return the names of its schemas, sorted."""
         return sorted({*self._metadata.list_schemas(self._session), INFORMATION_SCHEMA})
 
     def relations(self) -> Iterator[tuple[SchemaTableName, str]]:
-        """Give all tables and views, each with what ``information_schema`` calls its kind."""
+        """Yield all tables and views, each with what ``information_schema`` calls its kind."""
         for table in TABLES:
             yield SchemaTableName(INFORMATION_SCHEMA, table), "BASE TABLE"
         for name in self._metadata.list_tables(self._session):
@@ -63,7 +63,7 @@ class _CatalogView:
             yield name, "VIEW"
 
     def columns_of(self, name: SchemaTableName, kind: str) -> Sequence[ColumnMetadata]:
-        """Give the columns of a table or view; none of one that cannot be read."""
+        """Return the columns of a table or view; none of one that cannot be read."""
         if name.schema == INFORMATION_SCHEMA:
             return TABLES[name.table]
         if kind == "VIEW":
@@ -103,7 +103,7 @@ class _CatalogView:
 
     @classmethod
     def makers(cls) -> Mapping[str, Callable[[_CatalogView], Iterator[Row]]]:
-        """Give what makes the rows of each table."""
+        """Return what makes the rows of each table."""
         return {"columns": cls._columns, "schemata": cls._schemata, "tables": cls._tables, "views": cls._definitions}
 
 

@@ -47,7 +47,7 @@ def names_of(
 
 
 def user_name() -> str:
-    """Give the name of who works here."""
+    """Return the name of who works here."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -21,7 +21,7 @@ class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
 
 
 def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction) -> list[TableInfo]:
-    """Give the tables and views of all catalogs, as a transaction sees them."""
+    """Return the tables and views of all catalogs, as a transaction sees them."""
     found = []
     session = transaction.session
     for catalog, connector in sorted(connectors.items()):

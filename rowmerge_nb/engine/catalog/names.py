@@ -144,7 +144,7 @@ class StatementTables:
     def _information(
         self, written: tuple[str, ...], name: tuple[str, str, str], version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Give a table that tells of a catalog."""
+        """Return a table that tells of a catalog."""
         catalog, _, table = name
         transaction = self._transaction
         rows = information_rows(table, catalog, transaction.metadata(catalog), transaction.session, self._views)
@@ -153,7 +153,7 @@ class StatementTables:
     def _told(
         self, written: tuple[str, ...], name: tuple[str, str, str], told: SystemTable, version: ConnectorTableVersion | None
     ) -> TableBinding:
-        """Give a table whose rows are made here, and read as those of a DataFrame are."""
+        """Return a table whose rows are made here, and read as those of a DataFrame are."""
         if version is not None:
             raise AnalysisError(f"'{'.'.join(written)}' has no versions", code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         return TableBinding(
@@ -207,7 +207,7 @@ class StatementTables:
         return catalog, schema, table
 
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
-        """Give the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
+        """Return the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
         catalog, schema, table = self._completed(parts)
         if schema == INFORMATION_SCHEMA:
             return TABLES.get(table)
@@ -234,7 +234,7 @@ class StatementTables:
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Give the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
+        """Return the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
 
         One catalog is asked at most, or the default one and that of the name.
         """
@@ -262,49 +262,49 @@ class StatementTables:
         return None if found is None else ViewBinding((catalog, schema, name), found)
 
     def catalogs(self) -> Sequence[str]:
-        """Give the names of all catalogs, sorted."""
+        """Return the names of all catalogs, sorted."""
         return sorted(self._connectors)
 
     def default(self) -> tuple[str, str]:
-        """Give the default catalog and schema."""
+        """Return the default catalog and schema."""
         return self._default
 
     def settings(self) -> Mapping[str, str]:
-        """Give the values of session properties that were set, by their names."""
+        """Return the values of session properties that were set, by their names."""
         return self._settings
 
     def user(self) -> str:
-        """Give the name of who runs the statement."""
+        """Return the name of who runs the statement."""
         return self._transaction.session.user
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Give the names of a catalog's schemas, sorted, that which the engine adds among them."""
+        """Return the names of a catalog's schemas, sorted, that which the engine adds among them."""
         return sorted({*self._transaction.metadata(catalog).list_schemas(self._transaction.session), INFORMATION_SCHEMA})
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Tell whether a catalog has a schema of this name."""
+        """Return whether a catalog has a schema of this name."""
         return schema == INFORMATION_SCHEMA or self._transaction.metadata(catalog).schema_exists(
             self._transaction.session, schema
         )
 
     def cascades(self, catalog: str) -> bool:
-        """Tell whether a schema of a catalog can be dropped with all that it holds."""
+        """Return whether a schema of a catalog can be dropped with all that it holds."""
         return self._transaction.metadata(catalog).cascades_schemas
 
     def stores_comments(self, catalog: str) -> bool:
-        """Tell whether a catalog's tables and columns keep comments."""
+        """Return whether a catalog's tables and columns keep comments."""
         return self._transaction.metadata(catalog).stores_comments
 
     def alters_fields(self, catalog: str) -> bool:
-        """Tell whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        """Return whether fields of rows can be added, dropped and renamed in a catalog's tables."""
         return self._transaction.metadata(catalog).alters_fields
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Tell whether a MERGE can add columns to a catalog's tables."""
+        """Return whether a MERGE can add columns to a catalog's tables."""
         return self._transaction.metadata(catalog).evolves_tables
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Give a table as it will be with new columns behind its own.
+        """Return a table as it will be with new columns behind its own.
 
         Raises:
             RowMergeError: the store cannot have them; or GENERIC_INTERNAL_ERROR, if the connector gives other columns.
@@ -328,19 +328,19 @@ class StatementTables:
         return replace(table, columns=known.columns, handle=given, metadata=known)
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Tell whether columns of a catalog's tables keep default values."""
+        """Return whether columns of a catalog's tables keep default values."""
         return self._transaction.metadata(catalog).stores_defaults
 
     def replaces_tables(self, catalog: str) -> bool:
-        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+        """Return whether CREATE OR REPLACE TABLE works in a catalog."""
         return self._transaction.metadata(catalog).replaces_tables
 
     def keeps_sizes(self, catalog: str) -> bool:
-        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+        """Return whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
         return self._transaction.metadata(catalog).keeps_sizes
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Give a table's columns that can be read by their names alone."""
+        """Return a table's columns that can be read by their names alone."""
         if table.handle is None:
             return ()
         found = self._transaction.metadata(table.catalog).get_hidden_column_handles(self._transaction.session, table.handle)
@@ -348,21 +348,21 @@ class StatementTables:
         return tuple(column for column in found if column.name not in names)
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Give the names of a schema's tables and views, sorted."""
+        """Return the names of a schema's tables and views, sorted."""
         if schema == INFORMATION_SCHEMA:
             return sorted(TABLES)
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
-        """Give the procedures of a catalog."""
+        """Return the procedures of a catalog."""
         return self._connectors[catalog].get_procedures()
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Give the procedures of a catalog's tables."""
+        """Return the procedures of a catalog's tables."""
         return self._connectors[catalog].get_table_procedures()
 
     def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Give the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""
+        """Return the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""
         if not parts:
             return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
         catalog, *rest = parts
@@ -378,7 +378,7 @@ class StatementTables:
         return []
 
     def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Give the properties that tables of a catalog may have, sorted, and what each means."""
+        """Return the properties that tables of a catalog may have, sorted, and what each means."""
         catalog, _, _ = self._completed(parts)
         return sorted((name, str(meaning)) for name, meaning in self._connectors[catalog].get_table_properties().items())
 
@@ -400,7 +400,7 @@ class StatementTables:
         return catalog, schema, table
 
     def names(self) -> Sequence[str]:
-        """Give all names that could have been meant: short where the default catalog and schema complete them."""
+        """Return all names that could have been meant: short where the default catalog and schema complete them."""
         found = [name for name, value in self._namespace.items() if is_frame(value)]
         for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()

@@ -107,7 +107,7 @@ class Scans:
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
-        """Give a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+        """Return a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
         if is_spark_frame(node.table.dataframe):
             return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
         return self._scanned(self._scan_pass(node), node)
@@ -133,7 +133,7 @@ class Scans:
         return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Give what reads the target within tasks, asked for no more than the keys of a semi join; its splits are those of `scan_matching`."""
+        """Return what reads the target within tasks, asked for no more than the keys of a semi join; its splits are those of `scan_matching`."""
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -143,7 +143,7 @@ class Scans:
         return task
 
     def _keys_scan(self, source: TableScan, keys: Sequence[tuple[str, str]]) -> ScanPass:
-        """Give what reads the keys of a table, and no other column."""
+        """Return what reads the keys of a table, and no other column."""
         names = [symbol.name for symbol in source.outputs]
         indexes = [names.index(symbol) for _, symbol in keys]
         return self._scan_pass(
@@ -169,7 +169,7 @@ class Scans:
     def opened_splits(
         self, node: TableScan, handle: Any
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
-        """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
+        """Return what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
         opened = self._transaction.opened(node.table.catalog)
         columns = [*self.own_columns(node.table, node.data_columns, node.carried), *node.row_id_columns]
         splits = self._transaction.log.call(
@@ -217,7 +217,7 @@ class Scans:
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+        """Return what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
         if is_spark_frame(node.table.dataframe):
             return None
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
@@ -252,7 +252,7 @@ class Scans:
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
-        """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
+        """Return what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
         columns = self.own_columns(binding, binding.readable)
         names = [f"c{index}" for index in range(len(columns))]
         task = self._pass(binding, columns, names, binding.handle, Constraint())
@@ -263,7 +263,7 @@ class Scans:
         return replace(task, schema=_page_schema(task, types), splits=splits)
 
     def is_read_by_tasks(self, catalog: str, handle: Any, frame: Any = None) -> bool:
-        """Tell whether every task can read a table, or a DataFrame of the notebook, by itself, and each has the same rows.
+        """Return whether every task can read a table, or a DataFrame of the notebook, by itself, and each has the same rows.
 
         Executors that may be on other machines are left out: nobody knows what these have room for.
         """
@@ -303,7 +303,7 @@ class Scans:
         return ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema)
 
     def _read(self, task: ScanPass) -> Any:
-        """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
+        """Return what a pass reads: at once where the splits carry the rows, else in tasks."""
         spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
             schema = spark_schema([(f.name, f.type) for f in task.schema])
@@ -314,11 +314,11 @@ class Scans:
         return self.in_tasks(self.splits_in_tasks(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
-        """Tell whether the rows of splits must go to executors that cannot read them where they are."""
+        """Return whether the rows of splits must go to executors that cannot read them where they are."""
         return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
 
     def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
-        """Give a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
+        """Return a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
         spark = self._spark()
         if not self._travel(splits):
             return self.splits_in_tasks(len(splits)), False
@@ -327,7 +327,7 @@ class Scans:
     # -- tasks ----------------------------------------------------------------------------------------------------
 
     def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Give what a pass makes of rows.
+        """Return what a pass makes of rows.
 
         Args:
             rows: a DataFrame.
@@ -347,7 +347,7 @@ class Scans:
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Give what the statement's last pass tells the driver of rows: fragments and records."""
+        """Return what the statement's last pass tells the driver of rows: fragments and records."""
         return self.in_tasks(rows, task, OUTCOME, tells=True)
 
     def _put_marks(self) -> list[Mark]:
@@ -383,7 +383,7 @@ class Scans:
         return pa.Table.from_batches(pages, schema).drop_columns([POSITION])
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
-        """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
+        """Return a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
         opened = self._transaction.opened(binding.catalog)
         handle = None if binding.metadata is None else opened.metadata.get_table_handle(self._session, binding.metadata.name)
         if not opened.metadata.shows_own_changes or handle is None:
@@ -396,7 +396,7 @@ class Scans:
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
-        """Give what reads all rows of the table that is changed, in the types of pages; the row id stands behind the columns.
+        """Return what reads all rows of the table that is changed, in the types of pages; the row id stands behind the columns.
 
         Args:
             binding: the table.
@@ -418,12 +418,12 @@ class Scans:
     # -- writing --------------------------------------------------------------------------------------------------
 
     def sinks(self) -> SinkFactory:
-        """Give what makes the merge sinks of the statement."""
+        """Return what makes the merge sinks of the statement."""
         opened, handle = self._transaction.opened_target(), self._transaction.merge_handle
         return SinkFactory(opened.connector.get_page_sink_provider(), opened.handle, self._session, handle)
 
     def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
-        """Give the positions of the target's NOT NULL columns, and what makes the page sinks of the statement."""
+        """Return the positions of the target's NOT NULL columns, and what makes the page sinks of the statement."""
         opened = self._transaction.opened_target()
         columns = self._transaction.target.columns if self._transaction.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
@@ -446,7 +446,7 @@ def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
 
 
 def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
-    """Give rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
+    """Return rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
     from pyspark.sql import functions as F  # noqa: N812
 
     nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}

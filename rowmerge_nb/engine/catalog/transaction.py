@@ -81,7 +81,7 @@ class StatementTransaction:
         self._open: dict[str, OpenCatalog] = {}
 
     def left_to_store(self, analysis: Analysis) -> tuple[str, ...]:
-        """Give the columns that an INSERT leaves out, one of a MERGE too, and its store fills itself: nobody here knows what is in them."""
+        """Return the columns that an INSERT leaves out, one of a MERGE too, and its store fills itself: nobody here knows what is in them."""
         if isinstance(analysis, MergeAnalysis):
             inserts = [clause.values for clause in analysis.clauses if clause.operation is Operation.INSERT]
             known = zip(analysis.target.columns, zip(*inserts, strict=True), strict=True) if inserts else ()
@@ -92,7 +92,7 @@ class StatementTransaction:
         return omitted if omitted and self.metadata(analysis.target.catalog).supports_missing_columns_on_insert else ()
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
-        """Give a catalog's metadata; its transaction begins with the first call."""
+        """Return a catalog's metadata; its transaction begins with the first call."""
         if catalog not in self._open and self._explicit is not None:
             self._open[catalog] = self._explicit.opened(catalog, self._connectors[catalog])
         if catalog not in self._open:
@@ -108,16 +108,16 @@ class StatementTransaction:
         return self._open[catalog].metadata
 
     def opened(self, catalog: str) -> OpenCatalog:
-        """Give a catalog with its transaction, which begins with the first call."""
+        """Return a catalog with its transaction, which begins with the first call."""
         self.metadata(catalog)
         return self._open[catalog]
 
     def all_opened(self) -> Iterable[tuple[str, OpenCatalog]]:
-        """Give all catalogs that take part, by their names."""
+        """Return all catalogs that take part, by their names."""
         return self._open.items()
 
     def opened_target(self) -> OpenCatalog:
-        """Give the catalog of the table that the statement changes."""
+        """Return the catalog of the table that the statement changes."""
         if self.target is None:
             raise ValueError("The statement has no target")
         return self.opened(self.target.catalog)

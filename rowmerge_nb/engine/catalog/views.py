@@ -21,11 +21,11 @@ class Views:
     def get(
         self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName
     ) -> ConnectorViewDefinition | None:
-        """Give the view of that name, or None."""
+        """Return the view of that name, or None."""
         return metadata.get_view(session, name) if metadata.stores_views else self._kept.get(catalog, {}).get(name)
 
     def names(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession) -> Sequence[SchemaTableName]:
-        """Give the names of a catalog's views."""
+        """Return the names of a catalog's views."""
         return metadata.list_views(session) if metadata.stores_views else sorted(self._kept.get(catalog, {}), key=str)
 
     def create(self, catalog: str, metadata: ConnectorMetadata, session: ConnectorSession, view: ConnectorViewDefinition) -> None:

@@ -66,7 +66,7 @@ def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeErr
 
 
 def place_of(raised: Raised) -> str:
-    """Say in which line an error was raised; ``""`` where that is not known.
+    """Describe in which line an error was raised; ``""`` where that is not known.
 
     >>> frame = CodeFrame("shop.py", 34, "finish", ((34, "    return self.fragmnts"),))
     >>> place_of(Raised("finish", "writer", 0, 1, "AttributeError", "no fragmnts", (frame,)))
@@ -84,7 +84,7 @@ def _told_frame(frame: CodeFrame) -> CodeFrame:
 
 
 def _cell_name(file: str) -> str:
-    """Give the name of the notebook's cell that Python knows as a file; ``""`` of what is none."""
+    """Return the name of the notebook's cell that Python knows as a file; ``""`` of what is none."""
     if file not in linecache.cache or "IPython" not in sys.modules:
         return ""
     from IPython.core.getipython import get_ipython

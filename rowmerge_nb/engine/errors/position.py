@@ -111,7 +111,7 @@ class Executed:
             raise
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Give line and column in the whole text of what stands at an offset in the statement with its values."""
+        """Return line and column in the whole text of what stands at an offset in the statement with its values."""
         at, number, inside = self.filled.origin(offset)
         first = Span.within(self.text, self.offset, self.offset)
         inner = self.statement.inner
@@ -130,7 +130,7 @@ class Executed:
 
 
 def _within(text: str, statement: str, offset: int, line: int, column: int) -> Span:
-    """Give the place in the whole text that a line and a column of the statement are."""
+    """Return the place in the whole text that a line and a column of the statement are."""
     index = sum(len(line) + 1 for line in statement.split("\n")[: line - 1]) + column - 1
     start = offset + index
     if index == len(statement):

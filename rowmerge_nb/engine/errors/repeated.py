@@ -23,7 +23,7 @@ SINGLE_PARTITION: Final = 1 << 33
 
 
 def group_of(rows: pa.Table, target_names: Sequence[str]) -> DuplicateGroup:
-    """Give a target row and the first source rows that matched it, of which there may be very many.
+    """Return a target row and the first source rows that matched it, of which there may be very many.
 
     Args:
         rows: the joined rows of this target row: ``case_number``, ``row_id`` and, where rows carry it, ``witness``.

@@ -160,7 +160,7 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
 
 
 def java_gone(error: BaseException, step: str) -> ExecutionError | None:
-    """Give the error of a Spark whose Java process has ended; None if that is not what was raised."""
+    """Return the error of a Spark whose Java process has ended; None if that is not what was raised."""
     name = type(error).__name__
     # An answer without a word of Java's is what a connection gives that has ended in the middle of a call.
     lost = (
@@ -187,7 +187,7 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
-    r"""Give an error of ours for one that Spark raised.
+    r"""Return an error of ours for one that Spark raised.
 
     Args:
         error: what was raised.
@@ -263,7 +263,7 @@ def translate(error: BaseException, step: str) -> RowMergeError:
 
 
 def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
-    """Give the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
+    """Return the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
     if "No space left on device" in text or "Disk quota exceeded" in text:
         message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
         return ExecutionError(
@@ -312,7 +312,7 @@ def _with_detail(message: str, condition: str, text: str) -> str:
 
 
 def was_cancelled(error: BaseException) -> bool:
-    """Tell whether Spark ended work because it was cancelled.
+    """Return whether Spark ended work because it was cancelled.
 
     >>> was_cancelled(RuntimeError("[OPERATION_CANCELED] Operation has been canceled.")), was_cancelled(RuntimeError("No"))
     (True, False)
@@ -321,7 +321,7 @@ def was_cancelled(error: BaseException) -> bool:
 
 
 def problem_of(text: str) -> SetupError:
-    """Give the error of a worker process that is not as it must be.
+    """Return the error of a worker process that is not as it must be.
 
     >>> problem_of('x rowmerge_nb problem: {"message": "It has Python 3.9", "hint": "Install another."} y').hint
     'Install another.'
@@ -331,7 +331,7 @@ def problem_of(text: str) -> SetupError:
 
 
 def _unfit_worker(text: str) -> SetupError | None:
-    """Give the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
+    """Return the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
     versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
     if versions:
         return SetupError(

@@ -23,7 +23,7 @@ _BETWEEN, _NULL = "\x00", "\x02"
 
 
 def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
-    """Tell whether a source row without a partner has the normal form of a target row's key, or one letter less or more than one.
+    """Return whether a source row without a partner has the normal form of a target row's key, or one letter less or more than one.
 
     Args:
         on: what ON demands; it has keys.
@@ -47,7 +47,7 @@ def may_be_near(on: On, source: SideRows, target: SideRows) -> bool:
 
 
 def _forms(rows: pa.RecordBatch, trees: Sequence[Typed]) -> pa.Array:
-    """Give what rows have in common whose keys are written otherwise alone."""
+    """Return what rows have in common whose keys are written otherwise alone."""
     forms = []
     for tree in trees:
         key = key_values(tree, rows)
@@ -68,7 +68,7 @@ def _texts(rows: pa.RecordBatch, tree: Typed) -> list[str]:
 
 
 def _shortened(texts: Iterable[str]) -> set[str]:
-    """Give texts, and each without one of its letters.
+    """Return texts, and each without one of its letters.
 
     >>> sorted(_shortened(["a1b"]))
     ['1b', 'a1', 'a1b']

@@ -31,7 +31,7 @@ _MARK: Final = "\x01"
 
 
 def kinds_of(bits: int) -> tuple[Difference, ...]:
-    """Give the set that a number stands for.
+    """Return the set that a number stands for.
 
     >>> [str(kind) for kind in kinds_of(BITS[Difference.CASE] | BITS[Difference.LEADING_BLANKS])]
     ['leading blanks', 'case']
@@ -40,7 +40,7 @@ def kinds_of(bits: int) -> tuple[Difference, ...]:
 
 
 def normal_form(texts: pa.Array) -> pa.Array:
-    """Give the form that texts have in common if nothing but blanks, case, Unicode form or the writing of a number separates them.
+    """Return the form that texts have in common if nothing but blanks, case, Unicode form or the writing of a number separates them.
 
     >>> forms = normal_form(pa.array([" Ann", "ANN ", "007", "7.0", "-0", "+.0", None])).to_pylist()
     >>> forms[0] == forms[1], forms[2] == forms[3], forms[4] == forms[5], forms[6]
@@ -59,7 +59,7 @@ def _composed(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(plain: pa.Array) -> pa.Array:
-    """Give texts that are numbers in one form each: no plus, no zeros that say nothing; minus zero is zero."""
+    """Return texts that are numbers in one form each: no plus, no zeros that say nothing; minus zero is zero."""
     is_number = pc.match_substring_regex(plain, pattern=_NUMBER)
     marked = pc.if_else(pc.starts_with(plain, pattern=_MARK), pc.binary_join_element_wise(_MARK, plain, ""), plain)
     if not pc.any(is_number).as_py():
@@ -74,7 +74,7 @@ def _numbers(plain: pa.Array) -> pa.Array:
 
 
 def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
-    """Say what separates texts from others of the same normal forms, as sets in numbers; no smaller set would make them equal.
+    """Return what separates texts from others of the same normal forms, as sets in numbers; no smaller set would make them equal.
 
     Args:
         one: the texts.
@@ -129,7 +129,7 @@ def _true(answers: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
-    """Give texts, and each of them without one of its letters.
+    """Return texts, and each of them without one of its letters.
 
     Args:
         texts: the texts.

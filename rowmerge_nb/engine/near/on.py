@@ -107,7 +107,7 @@ def on_of(analysis: MergeAnalysis) -> On:
 
 
 def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
-    """Give the type of an equality of floating-point numbers, one of each side, which the plan does not take for a key; ``""`` of others."""
+    """Return the type of an equality of floating-point numbers, one of each side, which the plan does not take for a key; ``""`` of others."""
     if not (isinstance(tree, Apply) and tree.name == "=" and is_float(tree.arguments[0].type)):
         return ""
     target, source = ({field.symbol for field in side} for side in (analysis.target_fields, analysis.source.fields))
@@ -117,7 +117,7 @@ def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
 
 
 def _parts(analysis: MergeAnalysis) -> Iterator[tuple[Typed, str]]:
-    """Give the parts of ON with their texts; of one with many parts each has the text of the whole."""
+    """Yield the parts of ON with their texts; of one with many parts each has the text of the whole."""
     condition = analysis.on.condition
     if condition is None:
         yield from ((tree, analysis.on.text) for tree in conjuncts(analysis.on.tree))
@@ -143,7 +143,7 @@ def _compared(kind: Type) -> bool:
 
 
 def _padded(target: Typed, source: Typed) -> str:
-    """Give the side that is padded: a char that is compared as varchar, whose blanks count."""
+    """Return the side that is padded: a char that is compared as varchar, whose blanks count."""
     if target.type.base != "varchar":
         return ""
     sides = {"target": target, "source": source}
@@ -152,7 +152,7 @@ def _padded(target: Typed, source: Typed) -> str:
 
 
 def _column(tree: Typed) -> Column | None:
-    """Give the column that a side is, apart from casts."""
+    """Return the column that a side is, apart from casts."""
     while isinstance(tree, Apply) and tree.name == "cast":
         tree = tree.arguments[0]
     return tree if isinstance(tree, Column) and not tree.outer else None
@@ -251,7 +251,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
 
 
 def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
-    """Give what clocks show, zone by zone."""
+    """Return what clocks show, zone by zone."""
     clocks = pa.nulls(len(instants), pa.timestamp("us"))
     for zone in pc.unique(zones).to_pylist():
         if zone is not None:

@@ -99,7 +99,7 @@ def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
 
 @cache
 def _database() -> Any:
-    """Give the DuckDB of this process, without what it does of its own accord; every search has a connection of its own."""
+    """Return the DuckDB of this process, without what it does of its own accord; every search has a connection of its own."""
     connection = require_duckdb().connect()
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
         connection.execute(f"SET {setting} = false")
@@ -142,7 +142,7 @@ class _Search:
         return NearKeys(self.on.terms, *sides, letters=letters or not self.texts)
 
     def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
-        """Give of each row of a side that has no partner the nearest pair, in the order of the rows."""
+        """Return of each row of a side that has no partner the nearest pair, in the order of the rows."""
         pairs = alike
         if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
             for place in self.places:
@@ -185,7 +185,7 @@ class _Search:
     # -- which rows have no partner -----------------------------------------------------------------------------------
 
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
-        """Give the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
+        """Return the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
         equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
         most = MOST_PAIRS + 1 if self.on.conditions else 0
         pairs = self._with_answers(self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}"))
@@ -227,7 +227,7 @@ class _Search:
     # -- near keys ----------------------------------------------------------------------------------------------------
 
     def _alike(self) -> _Pairs:
-        """Give pairs of the same normal form, of which at least one row has no partner."""
+        """Return pairs of the same normal form, of which at least one row has no partner."""
         crowded = {side: self._find_crowds(side) for side in self.sides}
         few = {side: self._few(side) if crowded[side] else side for side in self.sides}
         met = [(few["s"], few["t"])]
@@ -270,7 +270,7 @@ class _Search:
         return f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND a.r <> b.first)"
 
     def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
-        """Say what separates the values of a key of pairs with the same normal form."""
+        """Return what separates the values of a key of pairs with the same normal form."""
         rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
         one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
         if place in self.texts:
@@ -288,7 +288,7 @@ class _Search:
         return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
 
     def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
-        """Give pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
+        """Return pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
 
         Of rows of one side that have the same keys one stands for all where the other side's rows meet them.
         """
@@ -314,7 +314,7 @@ class _Search:
         return self._pairs(joined, _ONE_LETTER)
 
     def _other_value(self, place: int, side: str) -> _Pairs:
-        """Give pairs of rows of a side without a partner of which one key alone has another value, where few rows of the other side have the other keys."""
+        """Return pairs of rows of a side without a partner of which one key alone has another value, where few rows of the other side have the other keys."""
         others = self._columns("k{0}", place)
         equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
         kind = (
@@ -405,7 +405,7 @@ def _rows_of(side: str, pairs: _Pairs) -> npt.NDArray[np.int64]:
 
 
 def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool:
-    """Tell whether a row without a partner is near to nothing yet."""
+    """Return whether a row without a partner is near to nothing yet."""
     return bool(np.count_nonzero(free) > len(np.unique(rows[free[rows]])))
 
 

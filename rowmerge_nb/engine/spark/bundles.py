@@ -41,11 +41,11 @@ class Bundle:
     locations: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
-        """Tell by what the files' system says whether anything may have changed: path, size and time of every file."""
+        """Return by what the files' system says whether anything may have changed: path, size and time of every file."""
         return tuple((path, state.st_size, state.st_mtime_ns) for path, _, state in self._files())
 
     def content(self) -> bytes:
-        """Give the archive, the same bytes for the same files."""
+        """Return the archive, the same bytes for the same files."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             for path, name, _ in self._files():
@@ -53,7 +53,7 @@ class Bundle:
         return buffer.getvalue()
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
-        """Give every file that travels: its path, its name in the archive, its state."""
+        """Yield every file that travels: its path, its name in the archive, its state."""
         for location in self.locations:
             if location.is_file():
                 yield str(location), location.name, location.stat()
@@ -119,7 +119,7 @@ def _extends_contract(kind: type) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Tell whether a top-level module is the user's: neither Python's nor installed."""
+    """Return whether a top-level module is the user's: neither Python's nor installed."""
     if not name or name in _NEVER or name == PACKAGE:
         return False
     location = _location(name)
@@ -128,14 +128,14 @@ def _is_own(name: str) -> bool:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    """Give the directories that Python and pip put modules into."""
+    """Return the directories that Python and pip put modules into."""
     paths = {Path(path) for key, path in sysconfig.get_paths().items() if key in {"stdlib", "platstdlib", "purelib", "platlib"}}
     paths |= {Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}}
     return tuple({resolved for path in paths for resolved in (path, path.resolve())})
 
 
 def _location(name: str) -> Path | None:
-    """Give the file of a module, or the directory of a package; None for what is not Python's source."""
+    """Return the file of a module, or the directory of a package; None for what is not Python's source."""
     module = sys.modules.get(name)
     file, paths = getattr(module, "__file__", None), list(getattr(module, "__path__", ()))
     if module is None:
@@ -153,14 +153,14 @@ def _location(name: str) -> Path | None:
 
 
 def _imported(location: Path) -> set[str]:
-    """Give the top-level modules that a module's files import, at the top or within functions."""
+    """Return the top-level modules that a module's files import, at the top or within functions."""
     files = [location] if location.is_file() else sorted(location.rglob("*.py"))
     return {name for path in files for name in _imports_of(path, path.stat().st_mtime_ns)}
 
 
 @cache
 def _imports_of(path: Path, _: int) -> frozenset[str]:
-    """Give what a file imports; read again when its time has changed."""
+    """Return what a file imports; read again when its time has changed."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
@@ -175,7 +175,7 @@ def _imports_of(path: Path, _: int) -> frozenset[str]:
 
 
 def digest(content: bytes) -> str:
-    """Give the hash by which an archive is known.
+    """Return the hash by which an archive is known.
 
     >>> digest(b"")[:8]
     'e3b0c442'

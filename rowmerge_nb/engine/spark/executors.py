@@ -34,7 +34,7 @@ _known: weakref.WeakKeyDictionary[Any, Executors] = weakref.WeakKeyDictionary()
 
 
 def executors_of(spark: Any) -> Executors:
-    """Give the executors of a session; sessions of one Spark context share theirs."""
+    """Return the executors of a session; sessions of one Spark context share theirs."""
     context = _context_of(spark)
     with _lock:
         if context not in _known:
@@ -46,7 +46,7 @@ def executors_of(spark: Any) -> Executors:
 
 
 def _context_of(spark: Any) -> Any:
-    """Give the Spark context of a classic session; a session of Spark Connect itself, which has none."""
+    """Return the Spark context of a classic session; a session of Spark Connect itself, which has none."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version
@@ -70,7 +70,7 @@ class Executors:
         self._there: set[str] = set()
 
     def task(self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None) -> Callable[..., Any]:
-        """Give what ``mapInArrow`` is to run for a task.
+        """Return what ``mapInArrow`` is to run for a task.
 
         Args:
             spark: the session.
@@ -104,7 +104,7 @@ class Executors:
         )
 
     def _bundled(self, spark: Any, modules: Bundle) -> tuple[str, str, list[str]]:
-        """Give an archive's name, hash and modules; it is sent if it has not been."""
+        """Return an archive's name, hash and modules; it is sent if it has not been."""
         with self._lock:
             state = modules.state()
             if modules not in self._made or self._made[modules][0] != state:
@@ -139,7 +139,7 @@ class Executors:
 
 
 def relation_of(spark: Any, cells: Sequence[bytes]) -> Any:
-    """Give a DataFrame of ``id`` and ``cell``, a row for each of some pieces of data; they travel with it, to the tasks that read them."""
+    """Return a DataFrame of ``id`` and ``cell``, a row for each of some pieces of data; they travel with it, to the tasks that read them."""
     frames, start = [], 0
     while start < len(cells):
         end, size = start + 1, len(cells[start])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def computed(node: Project) -> Mapping[str, str]:
-    """Give what a Project computes: the text of every symbol that it assigns."""
+    """Return what a Project computes: the text of every symbol that it assigns."""
     texts = {assignment.symbol.name: _text(assignment.value) for assignment in node.assignments}
     if node.case is not None:
         texts[node.case.symbol.name] = case_expression(node.case)
@@ -89,7 +89,7 @@ def answer(query: Subquery, symbol: str) -> str:
 
 
 def sql_of(plan: PlanNode) -> Iterator[str]:
-    """Give all texts that Spark is given of a plan that it executes; of a row change within tasks those of the source query and subqueries."""
+    """Yield all texts that Spark is given of a plan that it executes; of a row change within tasks those of the source query and subqueries."""
     nodes = chain(plan)
     in_task = any(isinstance(node, MergeWriter) and node.form is not None and node.form.in_task for node in nodes)
     for node in nodes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_frame(value: object) -> bool:
-    """Tell whether a value can be named as a source.
+    """Return whether a value can be named as a source.
 
     >>> import pyarrow as pa
     >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
@@ -26,7 +26,7 @@ def is_frame(value: object) -> bool:
 
 
 def is_spark_frame(value: object) -> bool:
-    """Tell whether a value is a DataFrame of Spark, classic or Connect; does not import Spark.
+    """Return whether a value is a DataFrame of Spark, classic or Connect; does not import Spark.
 
     >>> is_spark_frame(3)
     False

@@ -62,7 +62,7 @@ def row_task(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
-    """Give the pass of an UPDATE or DELETE, and the texts of the answers of subqueries that it is sent.
+    """Return the pass of an UPDATE or DELETE, and the texts of the answers of subqueries that it is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -99,7 +99,7 @@ def join_task(
     *,
     paged: bool,
 ) -> tuple[JoinTask, list[str]]:
-    """Give the pass of a MERGE that one task does, and the texts of the answers of subqueries that it is sent.
+    """Return the pass of a MERGE that one task does, and the texts of the answers of subqueries that it is sent.
 
     Args:
         node: what is below the writer or its exchange.
@@ -126,7 +126,7 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Give the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
+    """Return the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
 
     Last come the texts of the answers of subqueries that the former is sent.
 
@@ -160,7 +160,7 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Give the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
+    """Return the passes of a MERGE whose rows are sent by their keys: those that send the target and the source, and that of the join.
 
     Last come the texts of the answers of subqueries that every task of the join is sent.
 
@@ -226,7 +226,7 @@ def query_rows(pages: PageRows, columns: Sequence[Symbol]) -> QueryRows:
 
 
 def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageProgram:
-    """Give what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
+    """Return what computes expressions that were printed with one printer, so that a subquery has one name in all of them."""
     named = enumerate(printer.subqueries)
     queries = tuple(PageQuery(printer.symbol(place), query.kind, query.type.arrow) for place, query in named)
     return PageProgram(where, queries=queries)
@@ -238,7 +238,7 @@ def _answers(printer: PagePrinter) -> list[str]:
 
 
 def source_schema(join: Join) -> pa.Schema:
-    """Give the channels of a join's source, without the mark of its rows, which a task has no need of."""
+    """Return the channels of a join's source, without the mark of its rows, which a task has no need of."""
     symbols = [symbol for symbol in join.right.outputs if symbol.name != SOURCE_PRESENT]
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
 
@@ -295,7 +295,7 @@ def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> Re
 
 
 def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the symbols of the target and of the source whose values the witness has."""
+    """Return the symbols of the target and of the source whose values the witness has."""
     target, source = (tuple(symbol.name for _, symbol in side) for side in (context.target, context.source))
     return target, source
 
@@ -400,12 +400,12 @@ class RowNames:
     keys: Collection[str] = ()
 
     def told(self, read: Collection[str]) -> Mapping[str, str]:
-        """Give what is told of a row, by its symbols, about an expression that reads some of them."""
+        """Return what is told of a row, by its symbols, about an expression that reads some of them."""
         return {symbol: name for symbol, name in self.columns.items() if symbol in read or symbol in self.keys}
 
 
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
-    """Give how the rows of a statement are known.
+    """Return how the rows of a statement are known.
 
     Args:
         context: with which the plan is lowered.

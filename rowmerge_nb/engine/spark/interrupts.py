@@ -270,7 +270,7 @@ def to_its_end(call: Callable[[], object]) -> bool:
 def interruption(
     failure: BaseException, step: str, *, changed: bool | None = False, look: str = ""
 ) -> StatementInterrupted | None:
-    """Give the error of a statement that an interrupt has ended; None for another failure.
+    """Return the error of a statement that an interrupt has ended; None for another failure.
 
     Args:
         failure: what was raised.
@@ -306,7 +306,7 @@ def interruption(
 
 
 def interrupted_too_late(result: object) -> StatementInterrupted:
-    """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
+    """Return the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
     error = StatementInterrupted(
         "The interrupt came when the change was being committed; the change is there",
         step="commit",

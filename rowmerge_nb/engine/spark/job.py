@@ -68,7 +68,7 @@ def _tag(spark: Any, tag: str) -> None:
 
 
 def _context(spark: Any) -> Any:
-    """Give the Spark context of a classic session; None for Spark Connect, which has none."""
+    """Return the Spark context of a classic session; None for Spark Connect, which has none."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version

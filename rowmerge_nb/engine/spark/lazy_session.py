@@ -189,14 +189,14 @@ class LazySession:
         return adopted
 
     def tasks(self) -> tuple[int, int] | None:
-        """Give how many tasks of the stages that run now are done, and how many they have; None where none run or nobody can tell.
+        """Return how many tasks of the stages that run now are done, and how many they have; None where none run or nobody can tell.
 
         May be called from any thread. Spark Connect does not tell.
         """
         return self._asked(_tasks_of)
 
     def rows(self) -> int | None:
-        """Give how many rows the stages that run now have read or handed on, whichever is more; None where none was counted or nobody can tell.
+        """Return how many rows the stages that run now have read or handed on, whichever is more; None where none was counted or nobody can tell.
 
         May be called from any thread. Spark Connect does not tell.
         """

@@ -51,7 +51,7 @@ _NOTHING_INFERRED: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
 
 def is_long(length: int, *, small: bool) -> bool:
-    """Tell whether a statement's expressions are so long that it runs with `long_settings`.
+    """Return whether a statement's expressions are so long that it runs with `long_settings`.
 
     Args:
         length: of all Spark SQL of its plan.
@@ -64,7 +64,7 @@ def is_long(length: int, *, small: bool) -> bool:
 
 
 def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
-    """Give the settings for a statement that joins many tables; none for one that does not.
+    """Return the settings for a statement that joins many tables; none for one that does not.
 
     From what is equal Spark infers what else is, of which there is no end: sixty tables that are joined one to the next take it minutes.
 
@@ -78,6 +78,6 @@ def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def long_settings(spark: Any) -> Mapping[str, str]:
-    """Give the settings for a long statement, those of the session's own that they add to included."""
+    """Return the settings for a long statement, those of the session's own that they add to included."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
     return {**_UNCOMPILED, EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules)}

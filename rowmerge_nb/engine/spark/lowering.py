@@ -133,7 +133,7 @@ def _(node: CheckConstraints, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: DeleteProject, context: LoweringContext) -> Any:
-    """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
+    """Return the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
@@ -190,7 +190,7 @@ def _(node: Join, context: LoweringContext) -> Any:
 
 
 def _is_written(reads: Reads) -> bool:
-    """Tell whether a query's rows are all written in it, few as they are then: what reads no table, and makes no rows of values."""
+    """Return whether a query's rows are all written in it, few as they are then: what reads no table, and makes no rows of values."""
     return reads.written > 1 and not reads.views and not reads.generates
 
 
@@ -216,7 +216,7 @@ def _(node: Project, context: LoweringContext) -> Any:
 
 
 def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
-    """Give the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
+    """Return the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
     if isinstance(node, Source | AssignUniqueId):
@@ -245,7 +245,7 @@ def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType
 
 @lower.register
 def _(node: MarkDistinct, context: LoweringContext) -> Any:
-    """Bring all matches of a target row into one partition; the marking itself is part of the Python pass above.
+    """Convert all matches of a target row into one partition; the marking itself is part of the Python pass above.
 
     Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
     which is the same whenever a task is run again.
@@ -321,7 +321,7 @@ def _written(
     writers: WriterPass,
     context: LoweringContext,
 ) -> Any:
-    """Give what is told of rows that a pass has changed: by the pass itself where it stores them, else by the writers behind an exchange."""
+    """Return what is told of rows that a pass has changed: by the pass itself where it stores them, else by the writers behind an exchange."""
     tables = context.tables
     if exchange is None:
         return tables.outcome_of(rows, task)
@@ -330,7 +330,7 @@ def _written(
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
-    """Give what reads the target, asked for no more than the source's keys where the plan has it so."""
+    """Return what reads the target, asked for no more than the source's keys where the plan has it so."""
     below = () if join is None else chain(join.left)
     semi = next((node for node in below if isinstance(node, SemiJoin)), None)
     return context.tables.narrowed_scan(_target_scan(processor), semi)
@@ -389,7 +389,7 @@ def _replicated(
 def _partitioned(
     processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
 ) -> tuple[Any, PartitionedJoinTask]:
-    """Give the rows of both sides of a MERGE, sent to tasks by their keys, and what such a task does with them."""
+    """Return the rows of both sides of a MERGE, sent to tasks by their keys, and what such a task does with them."""
     from pyspark.sql import functions as F  # noqa: N812
 
     tables = context.tables
@@ -406,7 +406,7 @@ def _partitioned(
 
 
 def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Give what reads the source in many tasks, and a row for each of them; or None and the rows of a query, as Spark has them."""
+    """Return what reads the source in many tasks, and a row for each of them; or None and the rows of a query, as Spark has them."""
     node = without_mark(node)
     source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
     if source is not None:
@@ -416,7 +416,7 @@ def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
-    """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+    """Return what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
     query = without_mark(node)
     if isinstance(query, Source) and query.pages is not None:
         table_scan = context.tables.page_scan(query.pages.scan)
@@ -427,7 +427,7 @@ def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_count(target: ScanPass, context: LoweringContext) -> int:
-    """Give how many tasks read the target and write: no more than there are places for, so that files are few, and none without a split."""
+    """Return how many tasks read the target and write: no more than there are places for, so that files are few, and none without a split."""
     return max(1, min(len(target.splits), context.tasks))
 
 
@@ -448,7 +448,7 @@ def with_answers(rows: Any, count: int, answers: Sequence[str], tables: Tables) 
 
 
 def _answered(answers: Sequence[str], tables: Tables) -> Any:
-    """Give the one row of the answers of subqueries."""
+    """Return the one row of the answers of subqueries."""
     return tables.split_numbers(1).selectExpr(*answers)
 
 

@@ -23,13 +23,13 @@ class Tables(Protocol):
     """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""
 
     def scan(self, node: TableScan) -> Any:
-        """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+        """Return the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
         """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+        """Return what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
         """Return what reads a table within tasks; or None and its pages in cells, if executors cannot read the table where it is."""
@@ -38,25 +38,25 @@ class Tables(Protocol):
         """Return a folder for files that one stage writes and the next one reads; None if executors may be elsewhere."""
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Give what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
+        """Return what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
 
     def split_numbers(self, count: int) -> Any:
-        """Give a row for every split, its number in ``id``, each in a task of its own."""
+        """Return a row for every split, its number in ``id``, each in a task of its own."""
 
     def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Give what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
+        """Return what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Give what the statement's last pass tells the driver of rows: fragments and records."""
+        """Return what the statement's last pass tells the driver of rows: fragments and records."""
 
     def sinks(self) -> SinkFactory:
-        """Give what makes the merge sinks of the statement."""
+        """Return what makes the merge sinks of the statement."""
 
     def page_sinks(self) -> Any:
-        """Give what makes the page sinks of the statement."""
+        """Return what makes the page sinks of the statement."""
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
-        """Give the bucket function of a layout that names a partitioning."""
+        """Return the bucket function of a layout that names a partitioning."""
 
 
 @dataclass(frozen=True)

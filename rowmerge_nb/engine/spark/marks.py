@@ -55,7 +55,7 @@ def put_mark(directory: Path, query_id: str) -> Mark | None:
 
 
 def orphaned_marks(directory: Path, *, remove: bool) -> Iterator[Orphan]:
-    """Give the marks of processes that are gone.
+    """Yield the marks of processes that are gone.
 
     Args:
         directory: where marks are put.

@@ -20,7 +20,7 @@ _SHARE: Final = 8
 
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Give how many bytes of memory can be had: of the machine, and within the limit of a container; None where nothing tells.
+    """Return how many bytes of memory can be had: of the machine, and within the limit of a container; None where nothing tells.
 
     What files have in memory can be had, since it goes when it is needed.
     """
@@ -33,7 +33,7 @@ def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
 
 
 def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Give how many bytes of memory the machine has, or the container may have, free or not; None where nothing tells."""
+    """Return how many bytes of memory the machine has, or the container may have, free or not; None where nothing tells."""
     known = _of_machine("MemTotal:", proc)
     if not known:
         with suppress(OSError, ValueError, AttributeError):
@@ -46,7 +46,7 @@ def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
 
 @cache
 def room_for_source() -> int:
-    """Give how many bytes each task on this machine may hold of what all of them hold: the tasks together an eighth of the memory.
+    """Return how many bytes each task on this machine may hold of what all of them hold: the tasks together an eighth of the memory.
 
     Raises:
         SetupError: ROWMERGE_CORES is no number of cores.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
-    """Give the table's columns and, last, the row id."""
+    """Return the table's columns and, last, the row id."""
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
@@ -54,7 +54,7 @@ def input_names(node: MergeProcessor) -> list[str]:
 
 
 def _extras(node: PlanNode) -> tuple[str, ...]:
-    """Give the columns of the extended dialect that go into the pass beside the page."""
+    """Return the columns of the extended dialect that go into the pass beside the page."""
     return tuple(symbol.name for symbol in node.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
 
 
@@ -66,7 +66,7 @@ def merge_pass(
     sinks: SinkFactory | None,
     grouped: bool = False,
 ) -> MergePass:
-    """Give the pass of a processor, which works on what `input_rows` gives.
+    """Return the pass of a processor, which works on what `input_rows` gives.
 
     Args:
         node: the processor, or what hands rows to delete on.
@@ -105,7 +105,7 @@ def merge_pass(
 
 
 def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
-    """Give the numbers of the clauses with this operation."""
+    """Return the numbers of the clauses with this operation."""
     while not isinstance(node, Project) or node.case is None:
         if not node.sources:
             return ()
@@ -114,7 +114,7 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 
 
 def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
-    """Say how the rows of a processor find their writers.
+    """Return how the rows of a processor find their writers.
 
     Raises:
         ConnectorError: the layouts of inserted and of changed rows have different numbers of buckets.
@@ -139,7 +139,7 @@ def placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: 
 
 
 def writer_pass(node: MergeProcessor | DeleteProject, sinks: SinkFactory, context: LoweringContext) -> WriterPass:
-    """Give the pass of the writers behind an exchange.
+    """Return the pass of the writers behind an exchange.
 
     Args:
         node: the processor whose rows they store, or what hands rows to delete on.
@@ -152,7 +152,7 @@ def writer_pass(node: MergeProcessor | DeleteProject, sinks: SinkFactory, contex
 def local_exchange(
     node: Exchange, processor: MergeProcessor | DeleteProject, writers: WriterPass, context: LoweringContext
 ) -> LocalExchange:
-    """Give the exchange within a task that feeds as many sinks as there are writers."""
+    """Return the exchange within a task that feeds as many sinks as there are writers."""
     channels = processor.layout.after
     by_row_id = channels.row_id if node.update_layout is not None else None
     return LocalExchange(context.writers, processor.layout.redistribution_columns, by_row_id, channels.operation, writers)
@@ -204,7 +204,7 @@ def insert_sender(
 
 
 def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
-    """Give the types of what stands behind the columns of a table."""
+    """Yield the types of what stands behind the columns of a table."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     for field in rows.schema.fields[columns:]:

@@ -135,26 +135,26 @@ def create_session(
 
 
 def _beside(told: Mapping[str, str]) -> dict[str, str]:
-    """Give what is told of a session beside what statements need of it: it wins, but the optimizer leaves out the rules that either names."""
+    """Return what is told of a session beside what statements need of it: it wins, but the optimizer leaves out the rules that either names."""
     rules = excluded_rules(told.get(EXCLUDED_RULES), SESSION_SETTINGS[EXCLUDED_RULES])
     return {**SESSION_SETTINGS, **told, EXCLUDED_RULES: rules}
 
 
 def places(session: Any) -> int:
-    """Give how many tasks a session runs at the same time at least: those that Spark has cores for, where it says so, or its partitions."""
+    """Return how many tasks a session runs at the same time at least: those that Spark has cores for, where it says so, or its partitions."""
     with interrupts_afterwards():
         context = getattr(session, "sparkContext", None)
         return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
 
 
 def usual_partitions(session: Any) -> int:
-    """Give into how many partitions a session sends rows where a statement does not say."""
+    """Return into how many partitions a session sends rows where a statement does not say."""
     with interrupts_afterwards():
         return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
 def stop_session(session: SparkSession) -> None:
-    """Give back a session of `create_session`; the last one given back stops the Spark context."""
+    """Return a session of `create_session`; the last one given back stops the Spark context."""
     with interrupts_afterwards(), _lock:
         if session in _own:
             _own.discard(session)
@@ -165,7 +165,7 @@ def stop_session(session: SparkSession) -> None:
 
 
 def _running_session() -> SparkSession | None:
-    """Give a session of the Spark context that runs in this process, if one does."""
+    """Return a session of the Spark context that runs in this process, if one does."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.errors import PySparkException
@@ -184,7 +184,7 @@ def _running_session() -> SparkSession | None:
 
 
 def has_ended(session: Any) -> bool:
-    """Tell whether somebody in this process has stopped a session's Spark context."""
+    """Return whether somebody in this process has stopped a session's Spark context."""
     context = getattr(session, "sparkContext", None)
     return context is not None and context._jsc is None  # noqa: SLF001 - as PySpark itself looks at it
 
@@ -278,7 +278,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
 
 
 def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
-    """Give the cache that Java is to use; None if it has to do without. What is missing is made when there is time."""
+    """Return the cache that Java is to use; None if it has to do without. What is missing is made when there is time."""
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache):
         return None
@@ -296,14 +296,14 @@ def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
 
 
 def _java_died(error: Exception) -> bool:
-    """Tell whether an error says that Java ended before it could be asked anything."""
+    """Return whether an error says that Java ended before it could be asked anything."""
     from pyspark.errors import PySparkException
 
     return isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
 
 
 def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path) -> dict[str, str]:
-    """Give all settings of a Spark of our own but Java's options."""
+    """Return all settings of a Spark of our own but Java's options."""
     return {
         "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
         "spark.app.name": app_name,
@@ -472,7 +472,7 @@ class AdoptedSession:
             raise_put_off()
 
     def _leave(self) -> bool:
-        """Give the settings back when the last one leaves; say whether an interrupt came meanwhile."""
+        """Return the settings back when the last one leaves; say whether an interrupt came meanwhile."""
         with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:

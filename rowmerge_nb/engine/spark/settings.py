@@ -21,7 +21,7 @@ _known: weakref.WeakValueDictionary[int, SessionSettings] = weakref.WeakValueDic
 
 
 def settings_of(spark: Any) -> SessionSettings:
-    """Give the settings of a session; all who change some of one session at the same time share them."""
+    """Return the settings of a session; all who change some of one session at the same time share them."""
     with _lock:
         found = _known.get(id(spark))
         if found is None:
@@ -30,7 +30,7 @@ def settings_of(spark: Any) -> SessionSettings:
 
 
 def excluded_rules(*told: str | None) -> str:
-    """Give the value of that setting that leaves out all that any of several values does; None says nothing.
+    """Return the value of that setting that leaves out all that any of several values does; None says nothing.
 
     >>> excluded_rules("my.Rule", None, "another.Rule, my.Rule")
     'my.Rule,another.Rule'

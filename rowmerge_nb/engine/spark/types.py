@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def spark_type(kind: pa.DataType) -> Any:
-    """Give Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
+    """Return Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     if pa.types.is_timestamp(kind) and kind.tz is None:
@@ -27,14 +27,14 @@ def spark_type(kind: pa.DataType) -> Any:
 
 
 def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
-    """Give a Spark schema of nullable columns for named channels."""
+    """Return a Spark schema of nullable columns for named channels."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(name, spark_type(kind), nullable=True) for name, kind in fields])
 
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
-    """Give names and SQL types of a Spark schema's columns."""
+    """Return names and SQL types of a Spark schema's columns."""
     return [(field.name, from_spark_type(field.dataType)) for field in schema.fields]
 
 

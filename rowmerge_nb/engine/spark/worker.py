@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def without_archives(path: Sequence[str], spark: str) -> list[str]:
-    """Give where modules are looked for without Spark's own archives, if its PySpark is found without them.
+    """Return where modules are looked for without Spark's own archives, if its PySpark is found without them.
 
     Spark puts archives of its own first. What is imported from one is compiled anew in every process, and every worker reads their lists
     of files once more for each package that came from them, which takes it longer than a small task.

@@ -121,7 +121,7 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
 
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
-    """See that the driver has got what the tasks gave, before anything of it is made to last.
+    """Check that the driver has got what the tasks gave, before anything of it is made to last.
 
     Args:
         account: what the tasks told.
@@ -150,7 +150,7 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
 
 
 def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
-    """Give how the exchange placed the sampled rows; None without one."""
+    """Return how the exchange placed the sampled rows; None without one."""
     placed = [part.numbers for part in parts if part.after.num_rows]
     known = [numbers for numbers in placed if numbers is not None]
     if not known or len(known) < len(placed):

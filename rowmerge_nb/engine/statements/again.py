@@ -55,7 +55,7 @@ NEXT_STEP: Final = (
 def with_copy(
     engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table] | None = None, added: Collection[str] = ()
 ) -> tuple[Engine, int]:
-    """Give an engine that reads and changes a copy of a table in memory in its place, and how many rows the copy has.
+    """Return an engine that reads and changes a copy of a table in memory in its place, and how many rows the copy has.
 
     Args:
         engine: the engine.
@@ -209,7 +209,7 @@ class Again:
         return found
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
-        """Give the version of the target that the statement had; none where its rows are still the present ones."""
+        """Return the version of the target that the statement had; none where its rows are still the present ones."""
         before = self.trace.version_before
         catalog, schema, table = self.trace.name
         if before is not None:
@@ -233,7 +233,7 @@ class Again:
 
     @staticmethod
     def checked_cells(edits: object) -> Edits:
-        """Give back edited cells that are of the form that they must have, or raise INVALID_ARGUMENTS."""
+        """Return edited cells that are of the form that they must have, or raise INVALID_ARGUMENTS."""
         return checked_edits(edits)
 
     @property
@@ -258,7 +258,7 @@ class Again:
         return with_copy(self.engine, self.trace.name, self._rows, dict(self.trace.added))
 
     def _rows(self) -> pa.Table:
-        """Give the target's rows as they were, or those that took part."""
+        """Return the target's rows as they were, or those that took part."""
         if self._whole is not None:
             return self._whole
         pages = self.trace.pages
@@ -282,7 +282,7 @@ class Again:
         return None
 
     def untouched(self, trace: Trace) -> pa.Table | None:
-        """Give the target's rows that were not joined, or not chosen by WHERE; None where that is not known, and of large tables.
+        """Return the target's rows that were not joined, or not chosen by WHERE; None where that is not known, and of large tables.
 
         Args:
             trace: that of the run, or of one of its trials.
@@ -316,7 +316,7 @@ def _written(name: tuple[str, ...]) -> str:
 
 
 def _has_whole_targets(pages: PageSample) -> bool:
-    """Tell whether the sample has all columns of the target rows."""
+    """Return whether the sample has all columns of the target rows."""
     if pages.witness is None or "target" not in pages.witness.schema.names:
         return False
     fields: int = pages.witness.schema.field("target").type.num_fields
@@ -324,12 +324,12 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _texts(rows: pa.Table) -> list[str]:
-    """Give a text per row that is the same for the same values."""
+    """Return a text per row that is the same for the same values."""
     return [repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)]
 
 
 def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
-    """Give the target rows that were joined, each once, without columns that the table did not have yet."""
+    """Return the target rows that were joined, each once, without columns that the table did not have yet."""
     assert pages.witness is not None
     target = pages.witness.column("target")
     joined = pa.table(target.flatten(), [field.name for field in target.type])
@@ -337,7 +337,7 @@ def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
 
 
 def _first_of_each(row_ids: pa.Array, wanted: pa.Array) -> pa.Array:
-    """Give the indices at which each of the wanted row ids stands first: a target row is joined once for each row that matches it."""
+    """Return the indices at which each of the wanted row ids stands first: a target row is joined once for each row that matches it."""
     ids = pa.table({"index": np.arange(len(row_ids)), "row_id": row_ids}).filter(wanted)
     while any(pa.types.is_struct(field.type) for field in ids.schema):
         ids = ids.flatten()

@@ -73,7 +73,7 @@ class Wanted:
 
 
 def wanted_by_condition(conditions: RowConditions, text: str) -> Wanted:
-    """Give what a condition in SQL asks for.
+    """Return what a condition in SQL asks for.
 
     Raises:
         RowMergeError: it is wrong.
@@ -83,7 +83,7 @@ def wanted_by_condition(conditions: RowConditions, text: str) -> Wanted:
 
 
 def wanted_by_values(conditions: RowConditions, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Wanted:
-    """Give what the number of a source row, and values of columns of either side, ask for: see `picked`.
+    """Return what the number of a source row, and values of columns of either side, ask for: see `picked`.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS if neither side has a column of such a name; NOT_SUPPORTED for values that SQL does not compare.
@@ -155,7 +155,7 @@ def wanted_rows(run: MergeRun | UpdateDeleteRun, planned: Planned, context: Lowe
 def untouched_rows(
     run: MergeRun | UpdateDeleteRun, planned: Planned, context: LoweringContext, wanted: Wanted
 ) -> pa.RecordBatch | None:
-    """Give the target rows of a MERGE that are asked for and have no partner; None where they are not asked for, or stand among the joined ones.
+    """Return the target rows of a MERGE that are asked for and have no partner; None where they are not asked for, or stand among the joined ones.
 
     Args:
         run: the statement's run.
@@ -205,7 +205,7 @@ def _read(
 
 
 def _is_repeatable(run: MergeRun | UpdateDeleteRun, plan: PlanNode) -> bool:
-    """Tell whether the source has the same rows when it is read again."""
+    """Return whether the source has the same rows when it is read again."""
     analysis, join = run.analysis, join_of(plan)
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True
@@ -214,6 +214,6 @@ def _is_repeatable(run: MergeRun | UpdateDeleteRun, plan: PlanNode) -> bool:
 
 
 def _columns(analysis: RowChangeAnalysis) -> Named:
-    """Give all columns of the target, by the names that people know them by."""
+    """Return all columns of the target, by the names that people know them by."""
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)

@@ -63,7 +63,7 @@ def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
-    """Give offset and text of the part of a Spark expression that failed."""
+    """Return offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
         # What Spark refuses before it runs points at a line of Python, and knows no place within a text.

@@ -94,7 +94,7 @@ class Changes:
                 self._made = [*self._made, change][-MOST:]
 
     def last(self, table: tuple[str, ...] | None) -> Change | None:
-        """Give the last change of a table, or of any; None if there is none."""
+        """Return the last change of a table, or of any; None if there is none."""
         return next((change for change in reversed(self._made) if table in {None, change.table}), None)
 
     def that_made(self, table: tuple[str, ...], version: ConnectorTableVersion | None) -> Change | None:

@@ -169,7 +169,7 @@ class DefinitionRun(StatementRun):
         return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
-        """Give the method of the contract that the statement comes to, and what calls it."""
+        """Return the method of the contract that the statement comes to, and what calls it."""
         analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
         if analysis.kind == "ALTER VIEW" and analysis.view is not None:
             return "rename_view", partial(self.views.rename, catalog, metadata, session, SchemaTableName(*rest), analysis.view)
@@ -221,7 +221,7 @@ class ListingRun(StatementRun):
             self.rows = pa.Table.from_arrays(arrays, schema=pa.schema(kinds))
 
     def result(self, trace: Trace) -> Result:
-        """Give the result: its rows, and of SHOW CREATE the statement as a text."""
+        """Return the result: its rows, and of SHOW CREATE the statement as a text."""
         result = super().result(trace)
         if result.table is not None and self.analysis.kind.startswith("SHOW CREATE"):
             result.explained = str(result.table.column(0)[0])
@@ -249,7 +249,7 @@ class CallRun(StatementRun):
         self.change(name, call, given, at_once=True, catalog=self.analysis.name[0], whole=False)
 
     def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
-        """Give the values of expressions that read no rows; Spark computes them all at once."""
+        """Return the values of expressions that read no rows; Spark computes them all at once."""
         plain = {name: text.value for name, value in given.items() if (text := _plain(value.tree)) is not None}
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
@@ -260,7 +260,7 @@ class CallRun(StatementRun):
 
 
 def _plain(value: Typed) -> Constant | None:
-    """Give a value that is a text, or NULL, as it was written; None for all others."""
+    """Return a value that is a text, or NULL, as it was written; None for all others."""
     if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
         return _plain(value.arguments[0])
     return value if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar") else None

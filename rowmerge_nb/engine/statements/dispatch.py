@@ -56,7 +56,7 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
 
 
 def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
-    """Give the class that runs a statement.
+    """Return the class that runs a statement.
 
     Args:
         analysis: the statement, resolved.

@@ -29,7 +29,7 @@ UNORDERED: Final = frozenset({"map", "json"})
 
 
 def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
-    """Give the target rows that were matched more than once, with what matched them.
+    """Return the target rows that were matched more than once, with what matched them.
 
     Args:
         account: what the tasks told.

@@ -41,7 +41,7 @@ Edits = Mapping[int, Mapping[str, Any]]
 
 
 def checked_edits(edits: object) -> Edits:
-    """Give back cells that are of the form that they must have; numbers of rows may be texts, as JSON has them.
+    """Return cells that are of the form that they must have; numbers of rows may be texts, as JSON has them.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -86,7 +86,7 @@ class Source:
     read: FrameTable | None = None
 
     def agrees(self, trace: Trace) -> None:
-        """See that rows have the numbers that they had in the run.
+        """Check that rows have the numbers that they had in the run.
 
         Raises:
             RowMergeError: TRANSACTION_CONFLICT if the source has other rows now.
@@ -108,7 +108,7 @@ class Source:
                 )
 
     def edited(self, engine: Engine, edits: Edits) -> tuple[Engine, str, dict[str, Any]]:
-        """Give what runs the statement with other values in some cells: an engine, the text, and DataFrames.
+        """Return what runs the statement with other values in some cells: an engine, the text, and DataFrames.
 
         Args:
             engine: what would run it.
@@ -153,7 +153,7 @@ class Source:
         return found
 
     def _typed(self, row: int, at: int, value: Any) -> Any:
-        """Give a value in the type of its column; a text is read as one."""
+        """Return a value in the type of its column; a text is read as one."""
         kind, name = self.rows.schema.field(at).type, self.names[at]
         sql = str(self.columns.columns[at].type) if self.columns is not None else str(from_arrow(kind))
         plain = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_string(kind)
@@ -178,7 +178,7 @@ class Source:
 
     @staticmethod
     def _fitting(name: str, kind: Type, value: Any) -> Any:
-        """See that a text is not longer than a table's column holds; char is filled up with blanks, as stores keep it."""
+        """Check that a text is not longer than a table's column holds; char is filled up with blanks, as stores keep it."""
         if not isinstance(value, str) or not kind.parameters:
             return value
         length = int(str(kind.parameters[0]))
@@ -238,7 +238,7 @@ def source_of(engine: Engine, sql: str, options: Mapping[str, Any], target: tupl
 
 
 def relation_of(sql: str, dialect: str) -> s.Relation:
-    """Give the source of a MERGE whose text says nothing against editing its cells; nothing is looked up.
+    """Return the source of a MERGE whose text says nothing against editing its cells; nothing is looked up.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for a statement without a source, and for one whose source is a query; SYNTAX_ERROR.
@@ -326,7 +326,7 @@ def _from_name(engine: Engine, sql: str, parts: Sequence[str], options: Mapping[
 
 
 def _of_kind(value: Any, kind: pa.DataType) -> pa.Array:
-    """Give a value in its own type, if that may be read as the other one; a number is no text, and a truth value no number."""
+    """Return a value in its own type, if that may be read as the other one; a number is no text, and a truth value no number."""
     if value is not None and not isinstance(value, str):
         boolean = isinstance(value, bool)
         if pa.types.is_string(kind) or boolean != pa.types.is_boolean(kind):

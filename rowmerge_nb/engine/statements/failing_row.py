@@ -62,7 +62,7 @@ class _Asked:
 
 
 def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMergeError, number: int) -> None:
-    """Say in an error's hint which row it is about; whatever goes wrong with that leaves the error as it is.
+    """Describe in an error's hint which row it is about; whatever goes wrong with that leaves the error as it is.
 
     Args:
         run: the statement's run, whose transaction is still open.
@@ -91,7 +91,7 @@ def name_failing_row(run: StatementRun, context: LoweringContext, error: RowMerg
 
 
 def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
-    """Give the CHECK constraint of that number, which is asked of the new rows."""
+    """Yield the CHECK constraint of that number, which is asked of the new rows."""
     for node in chain(plan):
         if isinstance(node, CheckConstraints):
             guard = "" if node.stored is None else print_spark(node.stored)
@@ -104,7 +104,7 @@ def _checked(plan: PlanNode, number: int) -> Iterator[_Asked]:
 
 
 def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterator[_Asked]:
-    """Give an expression, if there is anything by which its rows are known."""
+    """Yield an expression, if there is anything by which its rows are known."""
     told = {*references(tree), *names.told(references(tree))}
     channels = {symbol.name: (symbol.type.arrow, backquoted(symbol.name)) for symbol in node.outputs if symbol.name in told}
     if channels:
@@ -113,7 +113,7 @@ def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterat
 
 
 def _asked(plan: PlanNode, number: int, context: LoweringContext) -> Iterator[_Asked]:
-    """Give what is computed under the number of an expression."""
+    """Yield what is computed under the number of an expression."""
 
     def is_it(tree: Typed | None) -> bool:
         return tree is not None and tree.origin is not None and tree.origin.number == number

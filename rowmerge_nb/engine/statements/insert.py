@@ -58,13 +58,13 @@ class InsertRun(StatementRun):
         await_turn(wait, transaction.cancelled, "finish_insert", self.options.step)
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace as far as it is known."""
+        """Return the trace as far as it is known."""
         done = state is StatementState.FINISHED
         returned = self.rows.num_rows if self.rows is not None and done else None
         return replace(super().trace(state), rows_before=self.rows_before(self.analysis.target.row_count), returned=returned)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say in an error which expression of the statement it is about, or which of its constants."""
+        """Describe in an error which expression of the statement it is about, or which of its constants."""
         super().locate(error, failure)
         if error.line is None and self.analysis.stored is not None:
             span = self.analysis.stored.span_of(error.code, error.message)

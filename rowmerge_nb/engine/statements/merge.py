@@ -102,7 +102,7 @@ class MergeRun(StatementRun):
         )
 
     def context(self, planned: Planned) -> LoweringContext:
-        """Give what the plan is lowered with."""
+        """Return what the plan is lowered with."""
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
@@ -145,7 +145,7 @@ class MergeRun(StatementRun):
     # -- account --------------------------------------------------------------------------------------------------
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace as far as it is known."""
+        """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         account, done = self.account, state is StatementState.FINISHED
         told = account if account is not None and (done or account.has_counts) else None
@@ -180,16 +180,16 @@ class MergeRun(StatementRun):
             error.at(clauses[-1].span if clauses else self.analysis.on.span)
 
     def facts(self) -> list[Consequence]:
-        """Say which calls of the contract had been made."""
+        """Return which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
     def _source_rows(self) -> int | None:
-        """Give the rows of the source where it is known."""
+        """Return the rows of the source where it is known."""
         binding = self.analysis.source.binding
         return binding.row_count if binding is not None else None
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Give, of the nodes below the processor, the rows that went in and came out."""
+        """Yield, of the nodes below the processor, the rows that went in and came out."""
         join, source_rows = self._join(), self._source_rows()
         for node in chain(plan_of(self)):
             if isinstance(node, MarkDistinct | DuplicateCheck | CheckConstraints) or (
@@ -216,6 +216,6 @@ class MergeRun(StatementRun):
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:
-    """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
+    """Return symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
     known = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))

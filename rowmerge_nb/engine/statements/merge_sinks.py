@@ -80,7 +80,7 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
 
 
 def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:
-    """Give per clause the columns that it updates, in table order and in the connector's own handles."""
+    """Return per clause the columns that it updates, in table order and in the connector's own handles."""
     target = analysis.target
     columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
     return {
@@ -92,7 +92,7 @@ def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[
 
 @interrupts_afterwards()
 def lowered(run: StatementRun, context: LoweringContext) -> Any:
-    """Give the plan as a DataFrame."""
+    """Return the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)
     run.transaction.scans.make_views(run.analysis.bindings, read_views(plan), view_texts(plan, run.sql()))
@@ -101,7 +101,7 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
 
 
 def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm) -> None:
-    """See that the sinks have got what the clauses ask for, before it is made to last.
+    """Check that the sinks have got what the clauses ask for, before it is made to last.
 
     Raises:
         ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
@@ -127,7 +127,7 @@ def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list
 
 
 def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm) -> Counter[Operation]:
-    """Give how many rows of each operation the sinks must get.
+    """Return how many rows of each operation the sinks must get.
 
     Args:
         clauses: the operation of every clause by its number.

@@ -35,7 +35,7 @@ _WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, Res
 
 
 def kind_of(analysis: Analysis) -> str:
-    """Give the statement's first words, as reports name it.
+    """Return the statement's first words, as reports name it.
 
     >>> kind_of(DropTableAnalysis("DROP TABLE t", (), (), None))
     'DROP TABLE'
@@ -48,7 +48,7 @@ def kind_of(analysis: Analysis) -> str:
 
 
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
-    """Give the target's name as written, its full name and its catalog; empty texts where there is no target.
+    """Return the target's name as written, its full name and its catalog; empty texts where there is no target.
 
     >>> name_shown(DefinitionAnalysis("DROP VIEW v", (), (), "DROP VIEW", ("memory", "default", "v")))
     ('v', 'memory.default.v', 'memory')
@@ -60,7 +60,7 @@ def name_shown(analysis: Analysis) -> tuple[str, str, str]:
 
 
 def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
-    """Give catalog, schema and table that a statement changes; None if it changes none."""
+    """Return catalog, schema and table that a statement changes; None if it changes none."""
     if isinstance(analysis, CreateTableAnalysis | CallAnalysis):
         return analysis.name
     if isinstance(analysis, _WITH_TARGET) and analysis.target is not None:

@@ -94,7 +94,7 @@ def _looked_for(run: MergeRun, answer: Answer, pages: PageSample | None) -> Near
 
 
 def _has_unmatched(pages: PageSample) -> bool:
-    """Tell whether a row of the source has no partner."""
+    """Return whether a row of the source has no partner."""
     assert pages.witness is not None
     sides = [pages.witness.column(name) for name in ("source", "target")]
     return bool((sides[0].is_valid().to_numpy(zero_copy_only=False) & sides[1].is_null().to_numpy(zero_copy_only=False)).any())
@@ -104,7 +104,7 @@ def _has_unmatched(pages: PageSample) -> bool:
 
 
 def _source_of(pages: PageSample, on: On, shown: Named) -> SideRows:
-    """Give the source's rows, each once, from those that were joined."""
+    """Return the source's rows, each once, from those that were joined."""
     assert pages.witness is not None
     sides = {name: pages.witness.column(name) for name in ("source_row", "source", "target")}
     there = np.flatnonzero(sides["source"].is_valid().to_numpy(zero_copy_only=False))

@@ -45,7 +45,7 @@ MOST_NODES: Final = 400
 
 
 def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
-    """Give a condition as a trace keeps it.
+    """Return a condition as a trace keeps it.
 
     Args:
         term: the condition.
@@ -59,7 +59,7 @@ def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
 
 
 def _is_strict(tree: Typed) -> bool:
-    """Tell whether a NULL in any column makes it NULL, and nothing else does."""
+    """Return whether a NULL in any column makes it NULL, and nothing else does."""
     if isinstance(tree, Column):
         return True
     if isinstance(tree, Constant):
@@ -86,7 +86,7 @@ def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, s
 
 
 def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
-    """Give the conditions, and of which rows each was asked."""
+    """Yield the conditions, and of which rows each was asked."""
     if isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         if analysis.where is not None and analysis.where.condition is not None:
             yield "0", (analysis.where.condition, np.ones(pages.before.num_rows, np.bool_))
@@ -102,7 +102,7 @@ def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tupl
 
 
 def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
-    """Give the rows' values by the plan's symbols."""
+    """Return the rows' values by the plan's symbols."""
     assert pages.witness is not None
     arrays, names = [], []
     for side, columns in (("target", target), ("source", source)):

@@ -50,7 +50,7 @@ SCANNED_ROWS: Final = 200_000
 
 
 def recording_of(run: StatementRun, error: RowMergeError | None = None) -> Recording:
-    """Give the record of a statement, or why there is none; it is saved where that was asked for.
+    """Return the record of a statement, or why there is none; it is saved where that was asked for.
 
     It is beside the matter: should it fail, the statement ends as it would have without it, and says so where a record was asked for.
 
@@ -78,7 +78,7 @@ def recording_of(run: StatementRun, error: RowMergeError | None = None) -> Recor
 
 
 def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
-    """Give the record; None of a statement that hands no rows to a connector, and where no pages were kept."""
+    """Return the record; None of a statement that hands no rows to a connector, and where no pages were kept."""
     analysis, target = run.analysis, run.transaction.target
     known = isinstance(analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
     if not known or target is None or target.handle is None or target.metadata is None or run.plan is None:
@@ -122,7 +122,7 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
 
 
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
-    """Give the call of the connector that ended the statement, where one did."""
+    """Return the call of the connector that ended the statement, where one did."""
     if error is None:
         return None
     failed = account.failed if account is not None else None
@@ -135,7 +135,7 @@ def _failed_call(account: Account | None, error: RowMergeError | None) -> Record
 
 
 def _pages(account: Account | None, most_bytes: int) -> tuple[tuple[HandedPage, ...], dict[int, int]]:
-    """Give the pages of all writers, and how many of each are not among them; what has no room any more is left out."""
+    """Return the pages of all writers, and how many of each are not among them; what has no room any more is left out."""
     pages: list[HandedPage] = []
     left_out: dict[int, int] = {}
     size = 0
@@ -153,7 +153,7 @@ def _pages(account: Account | None, most_bytes: int) -> tuple[tuple[HandedPage, 
 
 
 def _updated(run: StatementRun, update: UpdateRows | None) -> dict[int, tuple[str, ...]]:
-    """Give the columns that clauses update; of the older flow in the order in which they stand in a page."""
+    """Return the columns that clauses update; of the older flow in the order in which they stand in a page."""
     analysis = run.analysis
     if update is not None:
         assigned = sorted(zip(update.channels, (column.name for column in update.columns), strict=False))
@@ -190,7 +190,7 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
 
 
 def _named_rows(record: Record) -> npt.NDArray[np.int64]:
-    """Give the keys of the row ids that the pages speak of."""
+    """Return the keys of the row ids that the pages speak of."""
     if record.row_id is None:
         return np.zeros(0, np.int64)
     at = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
@@ -199,7 +199,7 @@ def _named_rows(record: Record) -> npt.NDArray[np.int64]:
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what is plain data; a tuple stands for every kind of list."""
+    """Return what is plain data; a tuple stands for every kind of list."""
     kept = {}
     for name, value in properties.items():
         if isinstance(value, list | tuple):

@@ -49,7 +49,7 @@ class RestoreRun(StatementRun):
             ) from error
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace, with the rows before and after."""
+        """Return the trace, with the rows before and after."""
         after = self.rows_after() if state is StatementState.FINISHED else None
         return replace(
             super().trace(state), name=self.analysis.target.name, rows_before=self.analysis.target.row_count, rows_after=after

@@ -69,7 +69,7 @@ class Planned:
     settings: RuleSettings
 
     def whole(self) -> Output:
-        """Give the plan as it is when all columns of the target are read."""
+        """Return the plan as it is when all columns of the target are read."""
         return apply_rules(self.first, _whole_rows(self.settings))
 
 
@@ -113,7 +113,7 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
 
 
 def plan_of(run: StatementRun) -> Output:
-    """Give a run's plan, which must be there by now."""
+    """Return a run's plan, which must be there by now."""
     if run.plan is None:
         raise ValueError("The statement has not been planned")
     return run.plan
@@ -123,12 +123,12 @@ def plan_of(run: StatementRun) -> Output:
 
 
 def target_metadata(run: StatementRun, analysis: RowChangeAnalysis) -> ConnectorMetadata:
-    """Give the metadata of the target's catalog."""
+    """Return the metadata of the target's catalog."""
     return run.transaction.metadata(analysis.target.catalog)
 
 
 def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
-    """Give the target's handle."""
+    """Return the target's handle."""
     handle = analysis.target.handle
     if handle is None:
         raise ValueError(f"The analyzer has let '{analysis.target.display}' through, which is not a table")
@@ -166,7 +166,7 @@ def action_context(
     source: Named = (),
     keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> LoweringContext:
-    """Give what the plan is lowered with; Spark is there from here on.
+    """Return what the plan is lowered with; Spark is there from here on.
 
     Args:
         run: the statement's run.
@@ -198,7 +198,7 @@ def action_context(
 
 
 def _sampled(run: StatementRun, *, small: bool) -> int:
-    """Give how many rows of each clause a task keeps."""
+    """Return how many rows of each clause a task keeps."""
     if run.options.chooser is not None:
         return 0
     if small and run.options.trace == TraceLevel.AUTO:
@@ -260,7 +260,7 @@ def _with_reasons(run: StatementRun, pages: PageSample | None) -> PageSample | N
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
-    """Say which calls of the contract had been made when a statement failed.
+    """Return which calls of the contract had been made when a statement failed.
 
     Args:
         run: the statement's run.
@@ -340,12 +340,12 @@ def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, 
 
 
 def counted(clause: ClauseRecord, told: Account | None) -> ClauseRecord:
-    """Give a clause with the joined rows that it took, where the tasks have told of them."""
+    """Return a clause with the joined rows that it took, where the tasks have told of them."""
     return clause if told is None else replace(clause, rows=told.clause_rows.get(clause.number, 0))
 
 
 def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
-    """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""
+    """Return the rows on the edges of the plan, as far as the pages and the connector tell them."""
     output, finish = plan, plan.source
     writer = finish.sources[0]
     stored = sum(sum(record.rows.values()) for record in account.writers)
@@ -364,12 +364,12 @@ def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[
 
 
 def _whole_rows(settings: RuleSettings) -> RuleSettings:
-    """Give the settings with which all columns of the target are read, because old rows are shown whole."""
+    """Return the settings with which all columns of the target are read, because old rows are shown whole."""
     return replace(settings, off=settings.off | {"prune_target_columns", "prune_updatable_scan"})
 
 
 def _partitions(usual: int, rows: int | None) -> int:
-    """Give the number of partitions that joined rows are sent to: a task holds the rows of one, to find duplicates among them.
+    """Return the number of partitions that joined rows are sent to: a task holds the rows of one, to find duplicates among them.
 
     >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
     (2, 80, 8)
@@ -378,5 +378,5 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Give the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
+    """Return the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

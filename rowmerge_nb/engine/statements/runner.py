@@ -202,7 +202,7 @@ class StatementRunner:
         return result
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
-        """Give a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
+        """Return a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
         from rowmerge_nb.sql.analyzer.row_counts import check_row_counts, computed_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
@@ -454,7 +454,7 @@ class StatementRunner:
         return self._run_analyzed(analyzed, options, self._changes(statement))
 
     def _changes(self, statement: Statement) -> str:
-        """Give the catalog of the table that a statement names as what it changes or makes; ``""`` where it names none."""
+        """Return the catalog of the table that a statement names as what it changes or makes; ``""`` where it names none."""
         name = getattr(statement, "target", None) or getattr(statement, "name", None)
         if not isinstance(name, TableName):
             return ""
@@ -578,7 +578,7 @@ def _begins(text: str, word: str) -> bool:
 
 
 def _wanted(analysis: Analysis, tables: StatementTables, options: Options) -> Wanted | None:
-    """Give the rows that are asked for with a statement; nothing of those that change no rows."""
+    """Return the rows that are asked for with a statement; nothing of those that change no rows."""
     if not options.why or not isinstance(analysis, RowChangeAnalysis):
         return None
     if options.flow == Flow.UPDATABLE:
@@ -673,7 +673,7 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
 
 
 def _what_stays(number: int, count: int, changed: bool | None) -> str:
-    """Say what of several statements is done after an error.
+    """Return what of several statements is done after an error.
 
     Args:
         number: the statement that ended with the error, counted from 1.

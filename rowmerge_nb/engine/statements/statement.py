@@ -231,7 +231,7 @@ class StatementRun:
                 yield Notice(f"The option '{name}' does nothing for {kind}: it is about {join(list(about))}")
 
     def _fault(self) -> tuple[Notice, ...]:
-        """Tell what came of the fault that the statement was given."""
+        """Return what came of the fault that the statement was given."""
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
 
     def work(self) -> Callable[[], None] | None:
@@ -239,7 +239,7 @@ class StatementRun:
         raise NotImplementedError
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace as far as it is known: here what all statements tell of themselves."""
+        """Return the trace as far as it is known: here what all statements tell of themselves."""
         account, done = self.account, state is StatementState.FINISHED
         target, qualified, catalog = name_shown(self.analysis)
         return Trace(
@@ -284,12 +284,12 @@ class StatementRun:
         return (Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),)
 
     def result(self, trace: Trace) -> Result:
-        """Give the result that belongs to a trace."""
+        """Return the result that belongs to a trace."""
         rows = self.rows if trace.state == StatementState.FINISHED else None
         return Result(trace, rows, rehearsed=self.rehearsed, recording=self.recording)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say in an error which expression of the statement it is about.
+        """Describe in an error which expression of the statement it is about.
 
         Args:
             error: the error that is raised.
@@ -302,12 +302,12 @@ class StatementRun:
                 name_failing_row(self, self.lowering, error, number)
 
     def sql(self) -> Sequence[str]:
-        """Give the texts that Spark is given of the plan."""
+        """Return the texts that Spark is given of the plan."""
         with room():
             return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
     def facts(self) -> list[Consequence]:
-        """Say what had happened when the statement failed."""
+        """Return what had happened when the statement failed."""
         return []
 
     def _version_read(self) -> ConnectorTableVersion | None:
@@ -341,7 +341,7 @@ class StatementRun:
         return self.result(replace(self.trace(StatementState.FINISHED), committed=False, rows_after=rows))
 
     def _error(self, failure: BaseException) -> RowMergeError:
-        """Give an error of ours for what was raised before the point of no return."""
+        """Return an error of ours for what was raised before the point of no return."""
         error = self.error_of(failure, self.step)
         self.note_failure(error)
         with room():
@@ -349,7 +349,7 @@ class StatementRun:
         return error
 
     def _late_error(self, failure: BaseException) -> RowMergeError:
-        """Give an error of ours for what was raised behind the point of no return."""
+        """Return an error of ours for what was raised behind the point of no return."""
         changed = self.transaction.changed
         look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
@@ -387,7 +387,7 @@ class StatementRun:
         )
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
-        """Give what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
+        """Return what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
         read, account = error.raised, self.account
         return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
 
@@ -417,7 +417,7 @@ class StatementRun:
         """Wait before the finish call, if the statement has not waited before it looked up its target."""
 
     def begin_step(self, name: str) -> None:
-        """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""
+        """Report that a step begins; a statement that was cancelled meanwhile goes no further."""
         self.options.step(name)
         if self.transaction.cancelled.is_set():
             raise StatementInterrupted("The statement was cancelled", step=name)
@@ -481,7 +481,7 @@ class StatementRun:
         return answer
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
-        """Give an error of ours for what was raised during a step."""
+        """Return an error of ours for what was raised during a step."""
         interrupted = interruption(failure, step)
         if interrupted is not None:
             return interrupted
@@ -505,7 +505,7 @@ class StatementRun:
         )
 
     def calls(self) -> tuple[Call, ...]:
-        """Give all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
+        """Return all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
         log = self.transaction.log.calls
         ending = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
         split = ending[0] if ending else len(log)
@@ -513,7 +513,7 @@ class StatementRun:
         return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
 
     def notice_records(self, *of: Notice) -> tuple[NoticeRecord, ...]:
-        """Give notices as plain data."""
+        """Return notices as plain data."""
         return tuple(
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
             for notice in (*of, *self.notices)
@@ -521,7 +521,7 @@ class StatementRun:
 
 
 def not_rehearsed() -> ConnectorError:
-    """Give the error of a statement of which a rollback would leave something."""
+    """Return the error of a statement of which a rollback would leave something."""
     return ConnectorError(
         "This statement cannot be rehearsed: it is done as soon as it is begun",
         hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.",
@@ -529,11 +529,11 @@ def not_rehearsed() -> ConnectorError:
 
 
 def _number(version: ConnectorTableVersion | None) -> int | str | None:
-    """Give a version as the connector counts."""
+    """Return a version as the connector counts."""
     return version.version if version is not None and isinstance(version.version, int | str) else None
 
 
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
-    """Give an error as plain data."""
+    """Return an error as plain data."""
     step = getattr(error, "step", "")
     return ErrorRecord(error.code, error.message, *error.shown, error.hint, step, consequences, error.changed)

@@ -85,7 +85,7 @@ def _found(tables: StatementTables, name: str) -> TableBinding:
 
 
 def _last_change(changes: Changes, tables: StatementTables, name: str | None) -> Change:
-    """Give the change that is to be taken back."""
+    """Return the change that is to be taken back."""
     table = None if name is None else _found(tables, name)
     change = changes.last(None if table is None else table.name)
     if change is None:
@@ -114,7 +114,7 @@ def _latest(changes: Changes, change: Change, transaction: StatementTransaction,
 
 
 def _unchanged(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:
-    """Give the table of a change, if it is as that has left it."""
+    """Return the table of a change, if it is as that has left it."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or target.metadata is None:
         _conflict(change, "the table was dropped")
@@ -131,14 +131,14 @@ def _unchanged(change: Change, transaction: StatementTransaction, tables: Statem
 
 
 def _shape(columns: Sequence[ColumnMetadata]) -> list[tuple[str, Type, bool]]:
-    """Give what makes columns those of a change; comments may come and go."""
+    """Return what makes columns those of a change; comments may come and go."""
     return [(column.name, column.type, column.nullable) for column in columns]
 
 
 def _has_same_columns(
     change: Change, handle: ConnectorTableHandle, metadata: ConnectorMetadata, session: ConnectorSession
 ) -> bool:
-    """Tell whether a table's columns are the very same: one that was dropped and added again has its name and type only."""
+    """Return whether a table's columns are the very same: one that was dropped and added again has its name and type only."""
     if change.handle is None:
         return True
     return tuple(metadata.get_column_handles(session, change.handle)) == tuple(metadata.get_column_handles(session, handle))

@@ -136,7 +136,7 @@ class UpdatableRun(StatementRun):
             raise
 
     def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        """Give the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
+        """Return the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
         if not isinstance(self.analysis, UpdateAnalysis):
             return ()
         return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
@@ -199,11 +199,11 @@ class UpdatableRun(StatementRun):
         return self.transaction.scans.outcome_of(rows, task)
 
     def _queries(self) -> list[QueryJoin]:
-        """Give the subqueries in the order of their symbols."""
+        """Return the subqueries in the order of their symbols."""
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
-        """Give the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
+        """Return the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
         return [answer(node.query, node.symbol.name) for node in self._queries()] if self.plan is not None else []
 
     def _program(self) -> PageProgram:
@@ -248,16 +248,16 @@ class UpdatableRun(StatementRun):
     # -- account --------------------------------------------------------------------------------------------------
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace as far as it is known; the pages of this flow are the same in every era."""
+        """Return the trace as far as it is known; the pages of this flow are the same in every era."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
 
     def facts(self) -> list[Consequence]:
-        """Say which calls of the contract had been made."""
+        """Return which calls of the contract had been made."""
         return call_facts(self, self.verb, "page source")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Give, of the nodes of the plan, the rows that went in and came out."""
+        """Yield, of the nodes of the plan, the rows that went in and came out."""
         for node in chain(plan_of(self)):
             if isinstance(node, Project | CheckConstraints):
                 yield node, (account.joined,), account.joined
@@ -270,5 +270,5 @@ class UpdatableRun(StatementRun):
 
 
 def _refusal(column: str) -> tuple[str, str]:
-    """Give the code and the message of a NULL for a NOT NULL column."""
+    """Return the code and the message of a NULL for a NOT NULL column."""
     return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

@@ -73,24 +73,24 @@ class UpdateDeleteRun(StatementRun):
         return plan_delete(self.analysis, facts, era=self.options.era)
 
     def context(self, planned: Planned) -> LoweringContext:
-        """Give what the plan is lowered with."""
+        """Return what the plan is lowered with."""
         scan = target_scan(plan_of(self))
         shown = shown_columns(self.analysis, scan)
         keys = (keys_of(self.analysis.target, shown), frozenset[str]())
         return action_context(self, planned.settings, estimated_rows(scan), shown, keys=keys)
 
     def trace(self, state: StatementState) -> Trace:
-        """Give the trace as far as it is known."""
+        """Return the trace as far as it is known."""
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         done = state is StatementState.FINISHED
         return replace(trace, returned=self.rows.num_rows if self.rows is not None and done else None)
 
     def facts(self) -> list[Consequence]:
-        """Say which calls of the contract had been made."""
+        """Return which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
-        """Give, of the nodes below the processor, the rows that went in and came out."""
+        """Yield, of the nodes below the processor, the rows that went in and came out."""
         scan = target_scan(plan_of(self))
         rows = scan.table.row_count
         for node in chain(plan_of(self)):
@@ -102,7 +102,7 @@ class UpdateDeleteRun(StatementRun):
 
 
 def target_scan(plan: Output) -> TableScan:
-    """Give the node that reads the target; its rows say how large the statement is."""
+    """Return the node that reads the target; its rows say how large the statement is."""
     return next(node for node in chain(plan) if isinstance(node, TableScan))
 
 
@@ -114,7 +114,7 @@ def keys_of(target: TableBinding, shown: Named) -> frozenset[str]:
 
 
 def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:
-    """Give the target's columns that are read, and so can be shown of every row."""
+    """Return the target's columns that are read, and so can be shown of every row."""
     read = {symbol.name: symbol for symbol in scan.outputs}
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Bring an array into a type, structs field by field in order, whatever their fields are called, at any depth.
+    """Convert an array into a type, structs field by field in order, whatever their fields are called, at any depth.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit.
@@ -54,7 +54,7 @@ _KINDS: Final = (
 
 
 def is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether values of a type can be those of another one without becoming something else, as numbers that become texts do.
+    """Return whether values of a type can be those of another one without becoming something else, as numbers that become texts do.
 
     >>> is_of_kind(pa.int32(), pa.int64()), is_of_kind(pa.int64(), pa.string())
     (True, False)
@@ -67,7 +67,7 @@ def is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def last_channel(batch: pa.RecordBatch) -> pa.Array:
-    """Give the channel that travels behind all others: the witness of joined rows.
+    """Return the channel that travels behind all others: the witness of joined rows.
 
     >>> last_channel(pa.RecordBatch.from_pydict({"c0": [1], "c1": [2]})).to_pylist()
     [2]
@@ -76,7 +76,7 @@ def last_channel(batch: pa.RecordBatch) -> pa.Array:
 
 
 def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
-    """Give the first channels of what arrives the names and the types of a page.
+    """Return the first channels of what arrives the names and the types of a page.
 
     >>> page_in(pa.RecordBatch.from_pydict({"c0": [1], "c1": [True]}), pa.schema([("id", pa.int32())])).to_pydict()
     {'id': [1]}
@@ -113,7 +113,7 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
-    """Give pages in lists, each of so many rows or bytes at least but for the last one; pages without rows are left out.
+    """Yield pages in lists, each of so many rows or bytes at least but for the last one; pages without rows are left out.
 
     >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
     >>> [[page.num_rows for page in several] for several in together(pages, 3)]
@@ -134,12 +134,12 @@ def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> It
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Give the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
+    """Return the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
     return pa.array(array.offsets.to_numpy().copy(), pa.int32())
 
 
 def shown_zones(array: pa.Array, kind: Type) -> pa.Array:
-    """Give a column of a result whose timestamps carry zones as Arrow's timestamps: in their zone if all have one, in UTC otherwise.
+    """Return a column of a result whose timestamps carry zones as Arrow's timestamps: in their zone if all have one, in UTC otherwise.
 
     >>> from rowmerge_nb.spi.types import Type
     >>> kind = Type("timestamp with time zone", (3,), ("zone",))
@@ -154,7 +154,7 @@ def shown_zones(array: pa.Array, kind: Type) -> pa.Array:
 
 
 def for_spark(kind: pa.DataType) -> pa.DataType:
-    """Give the Arrow type that Spark accepts out of a task for a channel of this type.
+    """Return the Arrow type that Spark accepts out of a task for a channel of this type.
 
     >>> for_spark(pa.time64("us")), for_spark(pa.int64())
     (Time64Type(time64[ns]), DataType(int64))

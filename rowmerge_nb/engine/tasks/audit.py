@@ -96,7 +96,7 @@ class AuditedSplit(ConnectorSplit):
         return bool(getattr(self.split, "is_repeatable", False))
 
     def with_rows(self) -> AuditedSplit:
-        """Give one that any machine can read."""
+        """Return one that any machine can read."""
         return AuditedSplit(self.split.with_rows(), self.number)
 
 
@@ -111,7 +111,7 @@ class AuditingSourceProvider(ConnectorPageSourceProvider):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
-        """Give a source of the wanted columns."""
+        """Return a source of the wanted columns."""
         handle, audited = own(table_handle, AuditedTableHandle), own(split, AuditedSplit)
 
         def opened(read: Sequence[ColumnHandle]) -> ConnectorPageSource:
@@ -192,7 +192,7 @@ class _AuditingSink(ConnectorMergeSink):
         self._removed.append(hashed.to_numpy(zero_copy_only=False).view(np.uint64))
 
     def finish(self) -> list[bytes]:
-        """Give the difference; a row that several clauses take away goes once. All that is about a target row comes to one sink."""
+        """Return the difference; a row that several clauses take away goes once. All that is about a target row comes to one sink."""
         _, first = np.unique(np.concatenate(self._positions), return_index=True)
         removed = np.concatenate(self._removed)[first]
         return [(Bag.of(np.concatenate(self._added)) - Bag.of(removed)).to_bytes()]
@@ -225,7 +225,7 @@ class HashPass:
         yield from self.blobs(self.scan.marked(number for batch in batches for number in batch.column(0).to_pylist()))
 
     def blobs(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Give the blobs of pages."""
+        """Yield the blobs of pages."""
         types = [field.type for field in self.scan.schema][:-1]
         waiting: list[Hashes] = []
         for page in pages:
@@ -296,7 +296,7 @@ class FindPass:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def found(self, pages: Iterator[Page]) -> Iterator[Page]:
-        """Give the rows that are looked for."""
+        """Yield the rows that are looked for."""
         types = [field.type for field in self.scan.schema][:-1]
         left = self.most
         for page in pages:

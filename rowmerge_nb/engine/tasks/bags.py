@@ -50,7 +50,7 @@ class Bag:
 
     @classmethod
     def none(cls) -> Bag:
-        """Give the bag without rows."""
+        """Return the bag without rows."""
         return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
     def __add__(self, other: Bag) -> Bag:
@@ -84,20 +84,20 @@ class Bag:
         return int(np.abs(self.counts).sum())
 
     def first(self, rows: int) -> Hashes:
-        """Give some of the rows, no more than so many."""
+        """Return some of the rows, no more than so many."""
         return self.hashes[:rows]
 
     def count_of(self, row: int) -> int:
-        """Give how often a row is there."""
+        """Return how often a row is there."""
         at = int(np.searchsorted(self.hashes, np.uint64(row)))
         return int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == row else 0
 
     def holds(self, rows: Hashes) -> npt.NDArray[np.bool_]:
-        """Tell which of some rows are in it, however often."""
+        """Return which of some rows are in it, however often."""
         return among(rows, self.hashes)
 
     def to_bytes(self) -> bytes:
-        """Give it as bytes, for the way from a task to the driver.
+        """Return it as bytes, for the way from a task to the driver.
 
         >>> Bag.from_bytes(Bag.of(np.array([3, 3], np.uint64)).to_bytes()).counts.tolist()
         [2]
@@ -106,6 +106,6 @@ class Bag:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bag:
-        """Give the bag that `to_bytes` has written."""
+        """Return the bag that `to_bytes` has written."""
         half = len(data) // 2
         return cls(np.frombuffer(data[:half], np.uint64), np.frombuffer(data[half:], np.int64))

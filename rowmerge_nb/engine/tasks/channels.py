@@ -49,7 +49,7 @@ class ChangeChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None) -> pa.RecordBatch:
-        """Give the channels.
+        """Return the channels.
 
         Args:
             rows: joined rows.
@@ -95,7 +95,7 @@ class DeleteChannels:
     shown: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
-        """Give the channels."""
+        """Return the channels."""
         known = dict(zip(self.schema.names[: len(self.kept)], self.kept, strict=True))
         arrays = []
         for index, channel in enumerate(self.schema):
@@ -120,7 +120,7 @@ class DeleteChannels:
 def _witness_of(
     rows: JoinedRows, kind: pa.StructType, shown: tuple[tuple[str, ...], tuple[str, ...]], source_rows: pa.Array | None
 ) -> pa.StructArray:
-    """Give both sides' values of joined rows; a side that a row does not have is NULL."""
+    """Return both sides' values of joined rows; a side that a row does not have is NULL."""
     fields: dict[str, pa.Array] = {"source_row": pa.nulls(rows.count, pa.int64())}
     if source_rows is not None and len(rows.sides) > 1:
         fields["source_row"] = rows.sides[1].taken(source_rows)

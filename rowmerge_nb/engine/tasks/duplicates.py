@@ -45,7 +45,7 @@ class MatchKeys:
 
 
 def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Give per row how many rows share its key, and whether it is the first of them in the order given."""
+    """Return per row how many rows share its key, and whether it is the first of them in the order given."""
     count = len(keys[0])
     if count == 0:
         return np.zeros(0, np.int64), np.zeros(0, bool)
@@ -64,7 +64,7 @@ def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.ND
 
 
 def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
-    """Tell whether a target row was matched twice; finding out that none was is much faster than counting."""
+    """Return whether a target row was matched twice; finding out that none was is much faster than counting."""
     ordered = np.sort(unique_id[unique_id != NO_TARGET])
     return bool((ordered[1:] == ordered[:-1]).any())
 

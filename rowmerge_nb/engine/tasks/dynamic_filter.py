@@ -69,7 +69,7 @@ class SourceKeys:
         return KeyIndex([self.values.unique()])
 
     def found(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Tell of each value whether it is a key."""
+        """Return for each value whether it is a key."""
         matcher = self.matcher()
         return np.concatenate([matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)])
 
@@ -87,7 +87,7 @@ class KeyFilter:
     keys: tuple[SourceKeys, ...]
 
     def pages(self, pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Give the rows that matter of pages, and their positions counted over all pages."""
+        """Yield the rows that matter of pages, and their positions counted over all pages."""
         matchers = [keys.matcher() for keys in self.keys]
         start = 0
         for page in pages:

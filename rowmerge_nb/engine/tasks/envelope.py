@@ -55,7 +55,7 @@ def deliver(envelope: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> I
 
 
 def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
-    """Say what is wrong with this process; None if nothing is. What was found right once is not looked at again."""
+    """Return what is wrong with this process; None if nothing is. What was found right once is not looked at again."""
     seen = sys.modules.setdefault("_rowmerge_nb_seen", types.ModuleType("_rowmerge_nb_seen"))
     known = vars(seen).setdefault("known", set())
     who = f"A Python worker on '{socket.gethostname()}'"
@@ -88,7 +88,7 @@ def _holds(path: str, content: str) -> bool:
 
 
 def _load_bundles(bundles: list[tuple[str, str, list[str]]], who: str, known: set[tuple[str, str]]) -> dict[str, str] | None:
-    """See that the modules which were sent are the ones that are imported; what an earlier statement's task has loaded of them goes."""
+    """Check that the modules which were sent are the ones that are imported; what an earlier statement's task has loaded of them goes."""
     entries = {}
     for name, digest, _ in bundles:
         entry = next((entry for entry in sys.path if Path(entry).name == name and Path(entry).is_file()), None)
@@ -118,7 +118,7 @@ def _digest(path: str) -> str:
 
 
 def _record(told: bytes, record: bytes) -> pa.RecordBatch:
-    """Give one row in which all is NULL but the record, which is the last binary channel, and what must be a number."""
+    """Return one row in which all is NULL but the record, which is the last binary channel, and what must be a number."""
     import pyarrow as pa
 
     schema = pa.ipc.read_schema(pa.py_buffer(told))

@@ -54,7 +54,7 @@ def partition_expression(bucket: str, partition_count: int) -> str:
 
 
 def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Give the engine's hash of columns, by the types in which they travel through Spark."""
+    """Return the engine's hash of columns, by the types in which they travel through Spark."""
     if not columns:
         # All rows belong together, as `hash_expression` has it.
         return pa.array(np.zeros(rows, np.int64))
@@ -76,7 +76,7 @@ class Destination:
     even: bool = False
 
     def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
-        """Give the bucket of some rows of a page (int32); NULL where the engine's hash decides.
+        """Return the bucket of some rows of a page (int32); NULL where the engine's hash decides.
 
         Args:
             page: a transformed page.
@@ -98,7 +98,7 @@ class Placing:
     updates: Destination
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
-        """Give the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
+        """Return the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
         inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
         parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
@@ -106,7 +106,7 @@ class Placing:
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
-        """Give the number by which every row of a transformed page finds its writer (int64): its bucket, or else its hash.
+        """Return the number by which every row of a transformed page finds its writer (int64): its bucket, or else its hash.
 
         Args:
             page: the rows.
@@ -173,7 +173,7 @@ class LocalExchange:
             yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
 
     def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Give the number of each row's writer, as Spark's exchange computes it; records go to the first."""
+        """Return the number of each row's writer, as Spark's exchange computes it; records go to the first."""
         bucket = batch.column(batch.schema.names.index(BUCKET))
         others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
         numbers = places_of(batch, bucket, self.by_columns, others, self.operation) % self.writers
@@ -184,7 +184,7 @@ class LocalExchange:
 def places_of(
     batch: pa.RecordBatch, bucket: pa.Array, inserts: Sequence[int], others: Sequence[int], operation: int
 ) -> npt.NDArray[np.int64]:
-    """Give the place of every row, whose remainder is its writer: its bucket, and where that is NULL a hash.
+    """Return the place of every row, whose remainder is its writer: its bucket, and where that is NULL a hash.
 
     Args:
         batch: the rows, the channels of a transformed page first.

@@ -72,7 +72,7 @@ class Fault:
     text: str = ""
 
     def strikes(self, step: str, number: int) -> bool:
-        """Tell whether this call is the one that goes wrong."""
+        """Return whether this call is the one that goes wrong."""
         return step == self.step and self.call in {None, number}
 
     @property
@@ -141,7 +141,7 @@ _unwatched: Final = ContextVar("unwatched", default=False)
 
 
 def noted() -> str:
-    """Say what of faults has struck in this process since this was asked last and raised nothing; ``""`` for nothing.
+    """Return what of faults has struck in this process since this was asked last and raised nothing; ``""`` for nothing.
 
     >>> noted()
     ''

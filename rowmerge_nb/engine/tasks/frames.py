@@ -74,7 +74,7 @@ def _text(error: BaseException) -> str:
 
 
 def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
-    """Give what an error was raised from, as Python tells it.
+    """Return what an error was raised from, as Python tells it.
 
     Args:
         error: the error.
@@ -103,7 +103,7 @@ def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
 
 
 def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
-    """Give a line of a file and its neighbours, each with its number, without the blanks that all of them begin with.
+    """Return a line of a file and its neighbours, each with its number, without the blanks that all of them begin with.
 
     Args:
         file: the file's path, or what Python calls a text that is in none.
@@ -120,7 +120,7 @@ def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
 
 
 def _first_rows(page: Page | None) -> Page | None:
-    """Give the first rows of a page as a copy; fewer, or none, where their values are large."""
+    """Return the first rows of a page as a copy; fewer, or none, where their values are large."""
     if page is None:
         return None
     for rows in range(min(_SHOWN_ROWS, page.num_rows), 0, -1):
@@ -132,7 +132,7 @@ def _first_rows(page: Page | None) -> Page | None:
 
 
 def _handle_text(handle: object) -> str:
-    """Give a handle's ``repr``, whatever that does, or what is in it where nobody wrote one; without addresses, which tell nobody anything.
+    """Return a handle's ``repr``, whatever that does, or what is in it where nobody wrote one; without addresses, which tell nobody anything.
 
     >>> class Handle:
     ...     def __init__(self): self.table = "t"
@@ -153,13 +153,13 @@ def _handle_text(handle: object) -> str:
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:
-    """Give the innermost frame of an error that is neither of this package nor of a library; None where there is none."""
+    """Return the innermost frame of an error that is neither of this package nor of a library; None where there is none."""
     return next((frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)), None)
 
 
 @cache
 def _is_own(file: str) -> bool:
-    """Tell whether a file is neither of this package nor of a library."""
+    """Return whether a file is neither of this package nor of a library."""
     if file.startswith("<frozen"):
         return False
     paths = sysconfig.get_paths()

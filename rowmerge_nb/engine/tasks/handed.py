@@ -69,12 +69,12 @@ class HandedPages:
             self._last = None
 
     def kept(self) -> tuple[bytes, int]:
-        """Give the pages that were kept as an Arrow stream, and how many before the last one were not; no bytes without any."""
+        """Return the pages that were kept as an Arrow stream, and how many before the last one were not; no bytes without any."""
         return _stream([*self._first, *([self._last] if self._last is not None else [])]), self._left_out
 
 
 def pages_of(stream: bytes) -> list[Page]:
-    """Give the pages of a stream that `HandedPages.kept` has given."""
+    """Return the pages of a stream that `HandedPages.kept` has given."""
     if not stream:
         return []
     with pa.ipc.open_stream(stream) as reader:

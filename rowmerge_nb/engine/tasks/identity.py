@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """Give a number for every row: rows with the same values have the same one, and others, but for an accident of 64 bits, another.
+    """Return a number for every row: rows with the same values have the same one, and others, but for an accident of 64 bits, another.
 
     NULL is the same as NULL here, NaN as NaN, and minus zero as zero.
 
@@ -37,7 +37,7 @@ def row_keys(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
 
 
 def _parts(column: pa.Array) -> list[pa.Array]:
-    """Give plain columns that tell a column's values apart."""
+    """Return plain columns that tell a column's values apart."""
     kind = column.type
     if pa.types.is_struct(kind):
         return [column.is_valid(), *(part for field in column.flatten() for part in _parts(field))]

@@ -37,18 +37,18 @@ class Side:
         return np.ones(self.page.num_rows, bool) if self.rows is None else self.rows != NO_ROW
 
     def column(self, name: str) -> pa.Array:
-        """Give a channel's values for the joined rows; NULL where this side has no row."""
+        """Return a channel's values for the joined rows; NULL where this side has no row."""
         return self.taken(self.page.column(name))
 
     def taken(self, values: pa.Array) -> pa.Array:
-        """Give, of values for every row of the page, those of the joined rows."""
+        """Return, of values for every row of the page, those of the joined rows."""
         if self.rows is None:
             return values
         absent = self.rows == NO_ROW
         return values.take(pa.array(self.rows, mask=absent if absent.any() else None))
 
     def picked(self, positions: npt.NDArray[np.int64]) -> Side:
-        """Give this side of some of the joined rows."""
+        """Return this side of some of the joined rows."""
         return Side(self.page, positions if self.rows is None else self.rows[positions])
 
 
@@ -83,14 +83,14 @@ class JoinedRows:
         return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
 
     def column(self, name: str) -> pa.Array:
-        """Give a channel's values."""
+        """Return a channel's values."""
         if name not in self._gathered:
             side = next(side for side in self.sides if name in side.page.schema.names)
             self._gathered[name] = side.column(name)
         return self._gathered[name]
 
     def page(self, names: Iterable[str]) -> Page:
-        """Give some channels as a page, which has a row for each joined row."""
+        """Return some channels as a page, which has a row for each joined row."""
         wanted = list(names)
         if not wanted:
             # A page without channels would have no rows.
@@ -98,12 +98,12 @@ class JoinedRows:
         return pa.RecordBatch.from_arrays([self.column(name) for name in wanted], names=wanted)
 
     def row(self, position: int, names: Iterable[str]) -> Page:
-        """Give one row with those of some channels that there are, for an error to name it."""
+        """Return one row with those of some channels that there are, for an error to name it."""
         there = {name for side in self.sides for name in side.page.schema.names}
         return self.picked(np.array([position])).page(name for name in names if name in there)
 
     def picked(self, positions: npt.NDArray[np.int64]) -> JoinedRows:
-        """Give some of the rows, in the order of their positions."""
+        """Return some of the rows, in the order of their positions."""
         if len(positions) == self.count and (positions == np.arange(self.count)).all():
             return self
         chosen = pa.array(positions)

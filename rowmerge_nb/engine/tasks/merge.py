@@ -193,7 +193,7 @@ class MergePass:
             yield self._input_page(batch, marks), self._witness(batch)
 
     def _input_page(self, batch: pa.RecordBatch, distinct: pa.Array) -> Page:
-        """Give the page before ``transform_page``: what arrives, and ``is_distinct``."""
+        """Return the page before ``transform_page``: what arrives, and ``is_distinct``."""
         arrays = [conform(batch.column(i), self.input_schema.field(i).type) for i in range(self.layout.before.is_distinct)]
         return pa.RecordBatch.from_arrays([*arrays, distinct], schema=self.input_schema)
 

@@ -18,7 +18,7 @@ RECORD: Final = "$record"
 
 
 def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    """Give records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
+    """Return records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
     kinds, writers, payloads = zip(*rows, strict=True)
     arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)

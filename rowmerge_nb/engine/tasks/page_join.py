@@ -114,7 +114,7 @@ class KeyJoin:
             yield from self._checked(waiting, source, evaluator)
 
     def _met(self, page: Page, index: SetsIndex, evaluator: PageEvaluator) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Give what is kept of a page, a row for each of its partners, and these."""
+        """Yield what is kept of a page, a row for each of its partners, and these."""
         kept = np.zeros(page.num_rows, bool)
         for partners, rows in index.matches([keys.values(page, evaluator) for keys, _ in self.keys]):
             kept[partners] = True
@@ -128,7 +128,7 @@ class KeyJoin:
     def _checked(
         self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
     ) -> Iterator[JoinedRows]:
-        """Give the pairs for which the rest of ON is true, too."""
+        """Yield the pairs for which the rest of ON is true, too."""
         target, rows = pa.concat_batches([page for page, _ in parts]), np.concatenate([rows for _, rows in parts])
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
@@ -155,7 +155,7 @@ class KeyJoin:
     def _pairs(
         self, target: Page, source: Page, evaluator: PageEvaluator
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Give the pairs with equal keys, in pieces: rows of the source, rows of the target."""
+        """Yield the pairs with equal keys, in pieces: rows of the source, rows of the target."""
         if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
             yield every, np.tile(np.arange(target.num_rows), source.num_rows)
@@ -165,7 +165,7 @@ class KeyJoin:
 
 
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:
-    """Give source rows that have met no target row: all channels of the target are NULL.
+    """Return source rows that have met no target row: all channels of the target are NULL.
 
     Args:
         schema: the target's channels.
@@ -177,7 +177,7 @@ def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64])
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:
-    """Give the numbers of a source's rows and its other channels: a table's rows have a position, others are counted."""
+    """Return the numbers of a source's rows and its other channels: a table's rows have a position, others are counted."""
     names = source.schema.names
     if POSITION in names:
         return source.column(POSITION), source.select([name for name in names if name != POSITION])

@@ -132,7 +132,7 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
-        """Give what runs it.
+        """Return what runs it.
 
         Args:
             row: has the answers of the queries in its first row, each in a column of the query's symbol; None where there are none.
@@ -194,7 +194,7 @@ class PageEvaluator:
                 yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
 
     def rows_where(self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None) -> npt.NDArray[np.int64]:
-        """Give the positions of the rows for which a condition is true, in their order.
+        """Return the positions of the rows for which a condition is true, in their order.
 
         Args:
             where: the condition.
@@ -366,7 +366,7 @@ _connections: Final[dict[tuple[int, int], Any]] = {}
 
 
 def _connection() -> Any:
-    """Give this thread's connection to a DuckDB of this process: making one takes longer than computing a page.
+    """Return this thread's connection to a DuckDB of this process: making one takes longer than computing a page.
 
     That of a parent process, or of a thread that has ended, is kept: closing it would wait for threads that a fork does not have.
     """
@@ -380,7 +380,7 @@ def _connection() -> Any:
 
 
 def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:
-    """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
+    """Return, per assigned column, the values that need no computing: NULL, or another column's as they are."""
     return [_as_it_is(column, page) if column.expression.is_plain else None for column in assigned]
 
 
@@ -395,12 +395,12 @@ def _whole(array: Any) -> pa.Array:
 
 
 def _row(expression: PageExpression, position: int, page: Page | pa.Table, rows: JoinedRows | None) -> pa.Table | pa.RecordBatch:
-    """Give a row of a page with what is told of it."""
+    """Return a row of a page with what is told of it."""
     return page.slice(position, 1) if rows is None else rows.row(position, expression.names)
 
 
 def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
-    """Say where an error happened, and for a row with which values."""
+    """Return where an error happened, and for a row with which values."""
     if expression.span is not None:
         values = (
             {}
@@ -424,7 +424,7 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
-    """Give the error in Trino's words for one of DuckDB's.
+    """Return the error in Trino's words for one of DuckDB's.
 
     >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
     >>> error.code, error.message

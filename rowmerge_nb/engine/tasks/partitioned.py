@@ -86,7 +86,7 @@ class PartitionedOutputPass:
                     yield page.select(self.schema.names)
 
     def _counted(self, batches: Batches) -> Iterator[Page]:
-        """Give arriving rows a position."""
+        """Yield arriving rows a position."""
         channels = pa.schema(list(self.schema)[:-1])
         start = task_partition() << _ROW_NUMBERS
         for batch in batches:
@@ -111,7 +111,7 @@ class PartitionedOutputPass:
             raise RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}") from error
 
     def _parted(self, page: Page, evaluator: PageEvaluator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Give the rows that are sent, task by task, and how many each task gets."""
+        """Return the rows that are sent, task by task, and how many each task gets."""
         keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         order = np.arange(page.num_rows)
@@ -144,7 +144,7 @@ class AnswersOutputPass:
     partitions: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Give the cells."""
+        """Yield the cells."""
         for batch in batches:
             cell = pa.array([cell_of(batch)], pa.binary())
             for partition in range(self.partitions):

@@ -47,7 +47,7 @@ class RowChangeProcessor(ABC):
         """
 
     def operations(self, page: Page) -> npt.NDArray[np.int8]:
-        """Give the operation of every row, -1 where the merge row is NULL.
+        """Return the operation of every row, -1 where the merge row is NULL.
 
         Raises:
             ValueError: another number than 1, 2, 3 and -1, or a NULL merge row in the era of the documents.
@@ -73,7 +73,7 @@ class RowChangeProcessor(ABC):
             raise ValueError("transform_page does not take empty pages")
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Give, per input row, how many rows of the output it becomes: 0, 1 or 2."""
+        """Return, per input row, how many rows of the output it becomes: 0, 1 or 2."""
         operation = self.operations(page)
         return np.where(operation == Operation.NONE, 0, 1)
 
@@ -147,7 +147,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Give, per input row, how many rows of the output it becomes: an UPDATE becomes 2."""
+        """Return, per input row, how many rows of the output it becomes: an UPDATE becomes 2."""
         return _produced(self.operations(page))
 
     def _data(self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]) -> list[pa.Array]:

@@ -121,7 +121,7 @@ class CallNote(list[bytes]):
     page: Page | None = None
 
     def tell(self, gave: str, page: Page | None) -> None:
-        """Say what the call gave, and which page that was."""
+        """Report what the call gave, and which page that was."""
         self.gave, self.page = gave, page
 
 
@@ -324,7 +324,7 @@ class Recorder:
         self._handed.note(page)
 
     def told(self) -> bytes:
-        """Give the record as it goes to the driver, with the pages that are kept."""
+        """Return the record as it goes to the driver, with the pages that are kept."""
         record = self.record
         if self._keeping.always or record.error is not None:
             record.handed, record.left_out = self._handed.kept()
@@ -340,7 +340,7 @@ class Recorder:
 
 
 def operation_text(operations: pa.Array) -> str:
-    """Say how many rows of which operation a page holds.
+    """Return how many rows of which operation a page holds.
 
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'

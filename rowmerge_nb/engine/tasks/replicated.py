@@ -61,7 +61,7 @@ class PackPass:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Give the pieces: their numbers, and the rows as an Arrow stream behind what tells this packing from another."""
+        """Yield the pieces: their numbers, and the rows as an Arrow stream behind what tells this packing from another."""
         size = 0
         # Both stages must have the rows of one packing: by this they see that they do.
         packing = uuid.uuid4().bytes
@@ -109,7 +109,7 @@ def _piece(cell: pa.Scalar) -> Page:
 
 
 def _packing(cell: pa.Scalar) -> bytes:
-    """Give what tells one packing of a source from another."""
+    """Return what tells one packing of a source from another."""
     return bytes(cell.as_buffer()[:_PACKING_BYTES])
 
 
@@ -126,7 +126,7 @@ class ReplicatedSource:
     scan: ScanPass | None
 
     def page(self, cells: dict[int, pa.Scalar]) -> Page:
-        """Give all of its rows.
+        """Return all of its rows.
 
         Args:
             cells: the pieces that have arrived, by their numbers.
@@ -201,7 +201,7 @@ class ReplicatedJoinTask:
             yield self._told_answers(cell_of(first.select([query.symbol for query in self.program.queries])))
 
     def _told(self, piece: int, matched: bytes | None) -> pa.RecordBatch:
-        """Tell which rows of a piece have been matched; None asks for the piece itself."""
+        """Return which rows of a piece have been matched; None asks for the piece itself."""
         if self.to_writers:
             return self._told_writers(piece, matched)
         return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
@@ -217,7 +217,7 @@ class ReplicatedJoinTask:
         return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
 
     def _among_told(self, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Give changed rows the channels of what is told beside them."""
+        """Return changed rows the channels of what is told beside them."""
         *rows, record = changed.columns
         nothing = [pa.nulls(changed.num_rows, kind) for kind in (pa.int32(), pa.binary())]
         return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
@@ -280,7 +280,7 @@ class UnmatchedRows:
     channels: ChangeChannels
 
     def batches(self, told: _Told) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the pieces of which the tasks have told.
+        """Yield the rows of the pieces of which the tasks have told.
 
         Raises:
             ExecutionError: the tasks have had other rows of the source than those that are here.
@@ -366,7 +366,7 @@ class UnmatchedWriterPass:
         yield from self.exchange.above.write(self._rows(batches, writer), writer)
 
     def _rows(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
-        """Give the changed rows that have come here, and then those of the unmatched source rows."""
+        """Yield the changed rows that have come here, and then those of the unmatched source rows."""
         told = _Told()
         for batch in batches:
             pieces, matched = (batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED))

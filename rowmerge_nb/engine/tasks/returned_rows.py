@@ -32,7 +32,7 @@ class ReturnedRows:
     values: tuple[AssignedColumn, ...]
 
     def of(self, rows: JoinedRows, merge_row: pa.StructArray, evaluator: PageEvaluator) -> pa.StructArray:
-        """Give the row of every joined row; NULL of those that stay as they are.
+        """Return the row of every joined row; NULL of those that stay as they are.
 
         Args:
             rows: joined rows.

@@ -41,7 +41,7 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
 
 
 def among(rows: Hashes, wanted: Hashes) -> npt.NDArray[np.bool_]:
-    """Tell which rows are among others.
+    """Return which rows are among others.
 
     Args:
         rows: the rows.
@@ -85,7 +85,7 @@ def _of_column(column: pa.Array) -> Hashes:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Give moments as the numbers that they are, of whatever unit: nothing is rounded."""
+    """Return moments as the numbers that they are, of whatever unit: nothing is rounded."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind) or pa.types.is_date64(kind):
         return column.view(pa.int64())
@@ -93,7 +93,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _in_place(column: pa.Array, elements: Hashes) -> Hashes:
-    """Give the hashes of elements by which their order matters."""
+    """Return the hashes of elements by which their order matters."""
     offsets = np.asarray(column.offsets)
     lengths = np.diff(offsets)
     places = np.zeros(len(elements), np.uint64)
@@ -102,7 +102,7 @@ def _in_place(column: pa.Array, elements: Hashes) -> Hashes:
 
 
 def _of_lists(column: pa.Array, elements: Hashes) -> Hashes:
-    """Give the hash of a list, or of a map, whose entries have no order."""
+    """Return the hash of a list, or of a map, whose entries have no order."""
     offsets = np.asarray(column.offsets)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(elements, dtype=np.uint64)])
     return _joined(np.diff(offsets).astype(np.uint64), sums[offsets[1:]] - sums[offsets[:-1]])

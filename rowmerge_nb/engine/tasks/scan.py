@@ -52,11 +52,11 @@ class ScanPass:
         return all(getattr(split, "is_repeatable", False) for split in self.splits)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the splits."""
+        """Yield the rows of the splits."""
         yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())
 
     def marked(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the splits with these numbers; where no record can travel, an error is one of Spark's own."""
+        """Yield the rows of the splits with these numbers; where no record can travel, an error is one of Spark's own."""
         try:
             yield from self.read(numbers)
         except RowMergeError as error:
@@ -66,7 +66,7 @@ class ScanPass:
             ) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the splits with these numbers.
+        """Yield the rows of the splits with these numbers.
 
         Raises:
             ExecutionError: the connector cannot read them; with its code, and the call that failed.
@@ -75,7 +75,7 @@ class ScanPass:
             yield from self._read(number)
 
     def share(self, task: int, tasks: int) -> range:
-        """Give the numbers of the splits that one of several tasks reads: neighbours, since those of one file are, and so are its deletes.
+        """Return the numbers of the splits that one of several tasks reads: neighbours, since those of one file are, and so are its deletes.
 
         Args:
             task: the task's number.
@@ -85,11 +85,11 @@ class ScanPass:
         return range(count * task // tasks, count * (task + 1) // tasks)
 
     def pages(self) -> list[pa.RecordBatch]:
-        """Give the pages of all splits, read where this is called."""
+        """Return the pages of all splits, read where this is called."""
         return list(self.read(range(len(self.splits))))
 
     def rows(self) -> pa.Table:
-        """Give the rows of all splits, read where this is called."""
+        """Return the rows of all splits, read where this is called."""
         pages = self.pages()
         # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
         return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
@@ -124,7 +124,7 @@ class ScanPass:
                 source.close()
 
     def _check_types(self, page: Page) -> None:
-        """See that channels have values of the kind that their handles say: what a cast would make of others is nobody's row id."""
+        """Check that channels have values of the kind that their handles say: what a cast would make of others is nobody's row id."""
         for index, column in enumerate(self.columns):
             given, wanted = page.column(index).type, column.type.arrow
             if not is_of_kind(given, wanted):
@@ -143,7 +143,7 @@ class CellPass:
     """Gives pages that have been read elsewhere, and arrive as Arrow streams beside their numbers."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the pages."""
+        """Yield the pages."""
         for batch in batches:
             for cell in batch.column(1):
                 with pa.ipc.open_stream(cell.as_buffer()) as stream:
@@ -151,7 +151,7 @@ class CellPass:
 
 
 def cell_of(page: pa.RecordBatch) -> bytes:
-    """Give a page as an Arrow stream.
+    """Return a page as an Arrow stream.
 
     >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
     >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
@@ -165,7 +165,7 @@ def cell_of(page: pa.RecordBatch) -> bytes:
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-    """Give pages with the positions of their rows, counted over all pages."""
+    """Yield pages with the positions of their rows, counted over all pages."""
     start = 0
     for page in pages:
         yield page, np.arange(start, start + page.num_rows)

@@ -40,7 +40,7 @@ class PageBranch:
     checks: tuple[AssignedColumn, ...] = ()
 
     def reached(self, rows: JoinedRows, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Give those of the rows that no branch has taken yet which have the sides that this one is about."""
+        """Return those of the rows that no branch has taken yet which have the sides that this one is about."""
         fits = np.ones(len(left), bool)
         for side, wanted in zip(rows.sides, self.sides, strict=False):
             if wanted is not None:
@@ -99,7 +99,7 @@ class PageCase:
         )
 
     def _taken(self, rows: JoinedRows, evaluator: PageEvaluator) -> list[tuple[PageBranch, npt.NDArray[np.int64]]]:
-        """Say which rows each branch takes."""
+        """Return which rows each branch takes."""
         left, found = np.arange(rows.count), []
         for branch in self.branches:
             fired = branch.reached(rows, left)
@@ -120,5 +120,5 @@ def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> l
 
 
 def read_by(columns: Sequence[AssignedColumn]) -> list[str]:
-    """Give the channels that the values of columns read."""
+    """Return the channels that the values of columns read."""
     return sorted({name for column in columns for name in column.expression.reads})

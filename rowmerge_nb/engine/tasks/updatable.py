@@ -63,7 +63,7 @@ class SplitPass:
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the fragments and the record of every split."""
+        """Yield the fragments and the record of every split."""
         for batch in batches:
             first = 2 if self.carried else 1
             answers = [query.answer(batch.column(first + index)) for index, query in enumerate(self.program.queries)]
@@ -176,7 +176,7 @@ class SplitRun:
         self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
 
     def _new_rows(self, data: Page, values: list[pa.Array]) -> Page:
-        """Give the columns that were read, with the assigned values in the place of the old ones."""
+        """Return the columns that were read, with the assigned values in the place of the old ones."""
         task = self.task
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
         arrays = [new.get(column.name, data.column(index)) for index, column in enumerate(task.data_columns)]

@@ -60,7 +60,7 @@ class PageSinkFactory:
 
 
 def task_partition() -> int:
-    """Give the number of the partition that this task works on; 0 outside of a task."""
+    """Return the number of the partition that this task works on; 0 outside of a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -45,7 +45,7 @@ def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
 
 
 def _folded(column: pa.Array, seeds: Words) -> Words:
-    """Give the hash of a column whose rows have these seeds."""
+    """Return the hash of a column whose rows have these seeds."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _folded(column.dictionary_decode(), seeds)

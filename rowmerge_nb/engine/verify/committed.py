@@ -53,7 +53,7 @@ Rows = tuple[Any, ...]
 
 
 def is_checked(run: StatementRun) -> bool:
-    """Tell whether a statement's rows are looked at after the commit."""
+    """Return whether a statement's rows are looked at after the commit."""
     options = run.options
     if options.dry_run or options.rehearse or options.check is False:
         return False
@@ -66,7 +66,7 @@ def is_checked(run: StatementRun) -> bool:
 
 
 def keeping_of(run: StatementRun) -> Keeping:
-    """Say which pages the tasks of a statement keep: an INSERT that is checked has all that it needs of them there."""
+    """Return which pages the tasks of a statement keep: an INSERT that is checked has all that it needs of them there."""
     keeping = run.options.keeping
     if not isinstance(run.analysis, InsertAnalysis) or not is_checked(run) or keeping.every > 1:
         return keeping
@@ -74,7 +74,7 @@ def keeping_of(run: StatementRun) -> Keeping:
 
 
 def unacknowledged(writers: Sequence[WriterRecord]) -> str:
-    """Say that sinks have taken rows and given no fragment for them; ``""`` where none has.
+    """Report that sinks have taken rows and given no fragment for them; ``""`` where none has.
 
     >>> unacknowledged([WriterRecord(0, {1: 2}, 1, 0, 0, 2), WriterRecord(1, {1: 2}, 1, 1, 9, 2)])
     'finish() of 1 sink gave no fragment for 2 rows.'
@@ -105,7 +105,7 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
-    """Give the rows of before, or why they are not read."""
+    """Return the rows of before, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
     if unknown := run.transaction.left_to_store(run.analysis):
         return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"}
@@ -132,7 +132,7 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    """Give the rows before an INSERT and those that its sinks were given, or why they are not read."""
+    """Return the rows before an INSERT and those that its sinks were given, or why they are not read."""
     handed = run.account.handed if run.account is not None else ()
     counted = run.account.counted if run.account is not None else 0
     target = analysis.target
@@ -303,7 +303,7 @@ class _Changes:
         return [index for index, count in enumerate(produced) for _ in range(count)]
 
     def is_half(self, index: int) -> bool:
-        """Tell whether a row of the pages is one of the two that an update became."""
+        """Return whether a row of the pages is one of the two that an update became."""
         joined = self.joined_rows
         return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
 
@@ -384,7 +384,7 @@ class _Wrong:
         self._story, self._missing, self._extra = story, missing, extra
 
     def rows(self) -> tuple[WrongRow, ...]:
-        """Give the first of them, those that are there before those that are missing."""
+        """Return the first of them, those that are there before those that are missing."""
         found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
             self._one_missing(*row) for row in _rows(self._missing)
         ]
@@ -414,14 +414,14 @@ def _told(sentence: str, change: _Change) -> WrongRow:
 
 
 def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
-    """Give the first rows, each with the text by which it is compared and the one that is shown."""
+    """Return the first rows, each with the text by which it is compared and the one that is shown."""
     first = table.slice(0, SHOWN)
     values = [tuple(row.values()) for row in python_rows(first)]
     return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
 
 
 def _texts(table: Any) -> list[str]:
-    """Give a text per row that is the same for the same values."""
+    """Return a text per row that is the same for the same values."""
     return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
 
 

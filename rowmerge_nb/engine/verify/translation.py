@@ -29,7 +29,7 @@ class UntranslatableError(Exception):
 
 
 def column_type(kind: Type, engine: str) -> str:
-    """Give the other engine's name of a type.
+    """Return the other engine's name of a type.
 
     Raises:
         UntranslatableError: it has none that holds the same values and compares them alike.
@@ -90,7 +90,7 @@ def _refuse(tree: Any, engine: str) -> None:
 
 
 def _adapted(node: Any, engine: str) -> Any:
-    """Say what the translator leaves as it is though it means something else."""
+    """Return what the translator leaves as it is though it means something else."""
     from sqlglot import exp
 
     if isinstance(node, exp.Literal) and node.is_number and "e" in node.name.lower() and not isinstance(node.parent, exp.Cast):

@@ -85,7 +85,7 @@ def begin_verification(
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
-    """Give a table's rows as they are now, or those of a DataFrame."""
+    """Return a table's rows as they are now, or those of a DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
         return collected(frame) if is_spark_frame(frame) else frame
@@ -199,7 +199,7 @@ def _with_opinion(result: Result, record: VerificationRecord) -> Result:
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
-    """Say which rows one table has more often than the other."""
+    """Return which rows one table has more often than the other."""
     rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
     total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
     if not total:

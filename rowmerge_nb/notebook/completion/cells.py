@@ -74,7 +74,7 @@ class Sql:
 
 
 def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | None:
-    r"""Tell where the cursor of a cell stands; None where the cell, or the line, is not this project's.
+    r"""Return where the cursor of a cell stands; None where the cell, or the line, is not this project's.
 
     Args:
         text: the cell.
@@ -104,7 +104,7 @@ def where(text: str, line: int, column: int) -> Options | Braces | Text | Sql | 
 
 
 def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
-    """Tell what stands behind ``%merge``: a command, options, or a statement."""
+    """Return what stands behind ``%merge``: a command, options, or a statement."""
     if undone := _UNDO.match(before):
         # Its argument is what a query of a whole table names.
         return _in_sql(f"TABLE {before[undone.end() :]}", after, "")
@@ -117,7 +117,7 @@ def _behind(before: str, after: str) -> Options | Braces | Text | Sql:
 
 
 def _begins(words: list[str], number: int, word: str) -> bool:
-    """Tell whether a word of the line begins a statement: it is whole, and neither an option nor the value of one."""
+    """Return whether a word of the line begins a statement: it is whole, and neither an option nor the value of one."""
     from rowmerge_nb.notebook.options import STATEMENT
 
     return number < len(words) - 1 and STATEMENT.match(word) is not None
@@ -159,7 +159,7 @@ def _in_sql(before: str, after: str, options: str) -> Braces | Text | Sql:
 
 
 def _end(pattern: re.Pattern[str], text: str) -> str:
-    """Give the longest end of a text that is of a form."""
+    """Return the longest end of a text that is of a form."""
     found = pattern.search(text)
     return found[0] if found is not None else ""
 
@@ -169,7 +169,7 @@ def _plain(part: str) -> str:
 
 
 def _rest(after: str, *, quoted: bool) -> str:
-    """Give what stands behind the cursor, up to the statement's end, without the rest of the name that it stands in."""
+    """Return what stands behind the cursor, up to the statement's end, without the rest of the name that it stands in."""
     after = re.sub(r'\A[^"\n]*"' if quoted else r"\A[\w@:]*", "", after, count=1)
     pieces: list[str] = []
     at = 0

@@ -80,7 +80,7 @@ def register(shell: InteractiveShell, chosen: Callable[[str], tuple[Names | None
 
 
 def _python(completer: Any, code: str) -> tuple[str, Iterable[tuple[str, str]]]:
-    """Give Python's names, as IPython finds them without Jedi, which would read the cell as Python."""
+    """Return Python's names, as IPython finds them without Jedi, which would read the cell as Python."""
     found = _EXPRESSION.search(code)
     written = found[0] if found is not None else ""
     owner, dot, word = written.rpartition(".")
@@ -90,7 +90,7 @@ def _python(completer: Any, code: str) -> tuple[str, Iterable[tuple[str, str]]]:
 
 
 def _engines(namespace: dict[str, Any]) -> tuple[str, ...]:
-    """Give the variables that hold an engine; without its module there is none."""
+    """Return the variables that hold an engine; without its module there is none."""
     module = sys.modules.get("rowmerge_nb.engine.engine")
     if module is None:
         return ()

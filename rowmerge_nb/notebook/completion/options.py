@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def in_options(at: Options, *, variables: tuple[str, ...] = ()) -> tuple[str, list[tuple[str, str]]]:
-    """Give what is being written, and what can stand in its place, each with what it is.
+    """Return what is being written, and what can stand in its place, each with what it is.
 
     Args:
         at: where the cursor stands.

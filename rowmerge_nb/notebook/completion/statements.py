@@ -63,16 +63,16 @@ class Names(Protocol):
     """What names there are: an engine's."""
 
     def names(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give what may follow the first parts of a table's name, and what each is."""
+        """Return what may follow the first parts of a table's name, and what each is."""
 
     def columns(self, *parts: str) -> Sequence[tuple[str, str]] | None:
-        """Give a table's columns and their types."""
+        """Return a table's columns and their types."""
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give what may follow the first parts of a procedure's name; below all of them its arguments."""
+        """Return what may follow the first parts of a procedure's name; below all of them its arguments."""
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give the properties that a table of this name may have, and what each means."""
+        """Return the properties that a table of this name may have, and what each means."""
 
 
 class Known:
@@ -90,15 +90,15 @@ class Known:
         self._lookups = lookups
 
     def below(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give what may follow the first parts of a table's name."""
+        """Return what may follow the first parts of a table's name."""
         return self._asked("names", parts)
 
     def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give what may follow the first parts of a procedure's name, and of a whole name its arguments."""
+        """Return what may follow the first parts of a procedure's name, and of a whole name its arguments."""
         return self._asked("procedures", parts)
 
     def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
-        """Give the properties that a table of this name may have."""
+        """Return the properties that a table of this name may have."""
         return self._asked("table_properties", parts)
 
     def _asked(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:
@@ -107,11 +107,11 @@ class Known:
         return self._lookups.ask((method, id(self._engine), parts), partial(getattr(self._engine, method), *parts), [])
 
     def frames(self) -> Iterable[str]:
-        """Give the names of the DataFrames."""
+        """Return the names of the DataFrames."""
         return self._frames
 
     def columns(self, parts: Sequence[str]) -> Columns:
-        """Give the columns of a table, a view or a DataFrame; a table wins, as it does in a statement."""
+        """Return the columns of a table, a view or a DataFrame; a table wins, as it does in a statement."""
         found: Sequence[tuple[str, str]] | None = None
         if self._engine is not None:
             key = ("columns", id(self._engine), *(part.lower() for part in parts))
@@ -130,7 +130,7 @@ def _frame_columns(frame: Any) -> Columns:
 
 
 def in_statement(at: Sql, names: Known, *, extended: bool = False) -> list[Candidate]:
-    """Give what can stand at the cursor, the nearest first.
+    """Return what can stand at the cursor, the nearest first.
 
     Args:
         at: where the cursor stands.
@@ -177,7 +177,7 @@ class _Reader:
         self._with = {query.name.value: query for query in here.named}
 
     def named(self, qualifier: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Give names and what they are, the nearest first."""
+        """Yield names and what they are, the nearest first."""
         slots = self._here.slots
         if slots & {Slot.TARGET, Slot.TABLE, Slot.RELATION}:
             if Slot.RELATION in slots and not qualifier:
@@ -211,7 +211,7 @@ class _Reader:
         yield from ((name, kind or "column") for name, kind in columns)
 
     def _called(self, relation: s.Relation) -> tuple[str, ...]:
-        """Give the name by which a relation's columns are qualified; none for a subquery without an alias."""
+        """Return the name by which a relation's columns are qualified; none for a subquery without an alias."""
         if isinstance(relation, s.Aliased):
             return (relation.alias.text,)
         return tuple(part.text for part in relation.name.parts) if isinstance(relation, s.Table) else ()

@@ -31,7 +31,7 @@ class QueryNode:
         return () if source is None else (source,)
 
     def over(self, *sources: QueryNode) -> QueryNode:
-        """Give the same node over other sources."""
+        """Return the same node over other sources."""
         changed: Any = replace(self, source=sources[0]) if sources else self  # type: ignore[call-arg]
         return changed  # type: ignore[no-any-return]
 
@@ -122,7 +122,7 @@ class JoinedRows(QueryNode):
         return (self.left, self.right)
 
     def over(self, *sources: QueryNode) -> QueryNode:
-        """Give the same join over other sides."""
+        """Return the same join over other sides."""
         return replace(self, left=sources[0], right=sources[1])
 
 
@@ -142,7 +142,7 @@ class SemiJoined(QueryNode):
         return (self.source, self.filtering)
 
     def over(self, *sources: QueryNode) -> QueryNode:
-        """Give the same node over other sources."""
+        """Return the same node over other sources."""
         return replace(self, source=sources[0], filtering=sources[1])
 
 
@@ -161,7 +161,7 @@ class Correlated(QueryNode):
         return (self.source, self.query)
 
     def over(self, *sources: QueryNode) -> QueryNode:
-        """Give the same node over other sources."""
+        """Return the same node over other sources."""
         return replace(self, source=sources[0], query=sources[1])
 
 
@@ -215,7 +215,7 @@ class SetOperation(QueryNode):
         return self.parts
 
     def over(self, *sources: QueryNode) -> QueryNode:
-        """Give the same operation over other queries."""
+        """Return the same operation over other queries."""
         return replace(self, parts=sources)
 
 

@@ -106,7 +106,7 @@ class QueryPlanner:
         self._used = _symbols(query)
 
     def new(self, value: Typed, base: str = "") -> Column:
-        """Give a column for a value, under a symbol like those that Trino gives."""
+        """Return a column for a value, under a symbol like those that Trino gives."""
         if not base:
             base = value.name if isinstance(value, Aggregate) else "expr"
         if not base and isinstance(value, Windowed):
@@ -406,18 +406,18 @@ _WINDOW_WORD: Final = "window"
 
 
 def _named(window: Windowed) -> str:
-    """Give the name of a window function."""
+    """Return the name of a window function."""
     function = window.function
     return str(getattr(getattr(function, "detail", None), "name", _WINDOW_WORD))
 
 
 def _nothing() -> QueryNode:
-    """Give the one row without columns that a SELECT without FROM reads."""
+    """Return the one row without columns that a SELECT without FROM reads."""
     return ValueRows((), 1, lambda _: [[]], ())
 
 
 def replaced_in_window(window: Windowed, pairs: Sequence[tuple[Typed, Typed]]) -> Windowed:
-    """Give a window function over other columns."""
+    """Return a window function over other columns."""
     function = window.function
     if isinstance(function, Apply):
         function = replace(function, arguments=tuple(replaced(argument, pairs) for argument in function.arguments))
@@ -433,18 +433,18 @@ def replaced_in_window(window: Windowed, pairs: Sequence[tuple[Typed, Typed]]) -
 
 
 def _first_alone(value: Typed) -> Typed:
-    """Give a column of USING: that of one side, or of either where the join keeps rows of both."""
+    """Return a column of USING: that of one side, or of either where the join keeps rows of both."""
     alone = isinstance(value, Apply) and value.name == "coalesce" and len(value.arguments) == 1
     return children(value)[0] if alone else value
 
 
 def _of_window(window: Windowed) -> tuple[Typed, ...]:
-    """Give the expressions that a window function reads: its arguments and keys."""
+    """Return the expressions that a window function reads: its arguments and keys."""
     return (*children(window.function), *window.partition_by, *(key.value for key in window.order_by))
 
 
 def _inside(node: Typed) -> Iterator[Typed]:
-    """Give everything in an expression but what is inside of a query or of a function over a window."""
+    """Yield everything in an expression but what is inside of a query or of a function over a window."""
     yield node
     if not isinstance(node, Windowed | Subquery):
         for child in children(node):
@@ -452,7 +452,7 @@ def _inside(node: Typed) -> Iterator[Typed]:
 
 
 def _aggregates(node: Typed) -> Iterator[Aggregate]:
-    """Give the aggregates of an expression that are over groups; those in the arguments and keys of a window function included."""
+    """Yield the aggregates of an expression that are over groups; those in the arguments and keys of a window function included."""
     if isinstance(node, Aggregate):
         yield node
         return
@@ -462,7 +462,7 @@ def _aggregates(node: Typed) -> Iterator[Aggregate]:
 
 
 def _queries_of(node: Typed) -> Iterator[Subquery]:
-    """Give the queries of an expression, not those inside of a lambda's or another query's."""
+    """Yield the queries of an expression, not those inside of a lambda's or another query's."""
     if isinstance(node, Subquery):
         yield node
         return
@@ -471,7 +471,7 @@ def _queries_of(node: Typed) -> Iterator[Subquery]:
 
 
 def _read_by(node: QueryNode) -> frozenset[str]:
-    """Give the symbols that the expressions of a node and of those below it read."""
+    """Return the symbols that the expressions of a node and of those below it read."""
     found: set[str] = set()
     for part in _expressions(node):
         found |= references(part)
@@ -491,7 +491,7 @@ def _expressions(node: QueryNode) -> tuple[Typed, ...]:
 
 
 def _symbols(query: object) -> set[str]:
-    """Give all symbols of a tree's columns."""
+    """Return all symbols of a tree's columns."""
     found: set[str] = set()
     waiting: list[Any] = [query]
     while waiting:

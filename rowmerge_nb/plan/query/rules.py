@@ -90,7 +90,7 @@ def _renamings(node: QueryNode) -> dict[str, str]:
 
 
 def _made(node: QueryNode) -> frozenset[str]:
-    """Give the symbols that a node and those below it have."""
+    """Return the symbols that a node and those below it have."""
     return _symbols(node.outputs).union(*map(_made, node.sources))
 
 
@@ -102,7 +102,7 @@ def _column(names: Mapping[str, str], column: Column) -> Column:
 
 
 def _renamed(part: Any, names: Mapping[str, str]) -> Any:
-    """Give a node, or what stands in one, with the columns under their first symbols."""
+    """Return a node, or what stands in one, with the columns under their first symbols."""
     if isinstance(part, Column):
         return _column(names, part)
     if isinstance(part, tuple):
@@ -317,7 +317,7 @@ def _passes(node: Projected) -> bool:
 
 
 def _is_inlined(node: Projected, source: Projected) -> bool:
-    """Tell whether no value is computed twice when two projections become one."""
+    """Return whether no value is computed twice when two projections become one."""
     used: dict[str, int] = {}
     for _, value in node.assignments:
         for column in _columns_of(value):

@@ -54,12 +54,12 @@ class Spread:
     keys: tuple[str, ...] = ()
 
     def under(self, step: Step) -> Spread:
-        """Give the same spread with another root."""
+        """Return the same spread with another root."""
         return replace(self, step=step)
 
 
 def single(spread: Spread, *, exchanges: bool = True) -> Spread:
-    """Bring all rows into one task."""
+    """Convert all rows into one task."""
     if not exchanges or spread.scheme == SINGLE:
         return replace(spread, scheme=SINGLE, keys=())
     remote = remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE))
@@ -263,7 +263,7 @@ class _Printer:
         return Spread(Step(f"{kind.title()}Join", tuple(said), _layout(node.outputs), details, sides), scheme, keys)
 
     def _is_replicated(self, node: JoinedRows, kind: str) -> bool:
-        """Tell whether the right side goes to every task, as Trino does with a small one; rows of a RIGHT join would come more than once."""
+        """Return whether the right side goes to every task, as Trino does with a small one; rows of a RIGHT join would come more than once."""
         if kind in {"RIGHT", "FULL"}:
             return False
         rows = _most_rows(node.right)
@@ -339,7 +339,7 @@ class _Printer:
 
 
 def _most_rows(node: QueryNode) -> int | None:
-    """Give an upper bound of a node's rows, where one is known."""
+    """Return an upper bound of a node's rows, where one is known."""
     if isinstance(node, Scan):
         return node.rows()
     if isinstance(node, ValueRows):

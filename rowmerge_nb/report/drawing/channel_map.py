@@ -54,7 +54,7 @@ def channel_map_dot(pages: Pages) -> str:
 
 
 def channel_map_description(pages: Pages) -> str:
-    """Say in words what the drawing shows."""
+    """Describe in words what the drawing shows."""
     before = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.before)
     after = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.after)
     return f"Before: {before}. After: {after}."
@@ -150,7 +150,7 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
 
 
 def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
-    """Say what the rows of each operation consist of after ``transform_page``."""
+    """Return what the rows of each operation consist of after ``transform_page``."""
     channels = pages.channels
     redistribution = {channel.name: channel.number for channel in channels.redistribution}
     new = tuple("…" if slot.hidden else f"from {channels.fields[slot.index].number}" for slot in slots)

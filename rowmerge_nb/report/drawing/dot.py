@@ -149,7 +149,7 @@ def node(graph: graphviz.Digraph, name: str, rows: Sequence[Sequence[Box]], *, s
 
 
 def identifier(name: str) -> str:
-    r"""Give a name that DOT takes for nothing else, whatever a saved trace may call its nodes.
+    r"""Return a name that DOT takes for nothing else, whatever a saved trace may call its nodes.
 
     >>> identifier("12"), identifier("a:b"), identifier('<"\\N')
     ('12', 'a_3a_b', '_3c__22__5c_N')
@@ -158,7 +158,7 @@ def identifier(name: str) -> str:
 
 
 def thickness(rows: int | None) -> float:
-    """Give an edge's width for a number of rows: half a point per row, and slowly more beyond eight.
+    """Return an edge's width for a number of rows: half a point per row, and slowly more beyond eight.
 
     >>> [thickness(rows) for rows in (None, 0, 1, 8, 80, 8_000_000)]
     [1.25, 1.0, 1.5, 5.0, 5.5, 6.5]

@@ -75,7 +75,7 @@ def pages_dot(report: Report) -> str:
 
 
 def plan_description(plan: Plan) -> str:
-    """Say in words what the drawing shows."""
+    """Describe in words what the drawing shows."""
     names = [f"{operator.title} {operator.arguments}".strip() for operator in plan.in_order]
     lanes = [f"{lane.label} {operation_word(lane.operation)}{_rows_words(lane.rows)}" for lane in plan.lanes]
     writers = [f"writer {writer.number} stores {plural(writer.total, 'row')}" for writer in plan.writers]
@@ -147,7 +147,7 @@ class _Drawing:
         return width + width % 2
 
     def _branches(self) -> list[tuple[str, str, str]]:
-        """Give what each line of the CASE begins with, its text, and its style; many are cut to a dozen.
+        """Return what each line of the CASE begins with, its text, and its style; many are cut to a dozen.
 
         Of an UPDATE statement there is none: it has nothing to decide.
         """

@@ -33,7 +33,7 @@ _WIDE: Final = 1000
 
 
 def text_width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
-    """Give the width of a line of text in pixels.
+    """Return the width of a line of text in pixels.
 
     >>> round(text_width("MergeWriter", 12), 1), round(text_width("row_id", 12, mono=True), 1)
     (66.0, 43.3)

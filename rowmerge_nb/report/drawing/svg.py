@@ -110,7 +110,7 @@ class _Drawing:
         self.texts: list[str] = []
 
     def markup(self) -> list[str]:
-        """Give all elements, the lowest first."""
+        """Return all elements, the lowest first."""
         # One path per colour: a rectangle then costs twenty bytes. Nodes lie below their cells.
         names = sorted(self.surfaces, key=lambda name: (name != "node", name))
         return [*(f'<path class="f-{name}" d="{"".join(self.surfaces[name])}"/>' for name in names), *self.edges, *self.texts]

@@ -77,7 +77,7 @@ def draw_writers(
 
 
 def _sinks(plan: Plan) -> list[Writer | None]:
-    """Give the writers that get a node of their own; the last one may stand for many. None: not known, or none at all."""
+    """Return the writers that get a node of their own; the last one may stand for many. None: not known, or none at all."""
     writers = plan.writers
     if not writers:
         return [None]

@@ -31,7 +31,7 @@ _NODES: Final = {
 
 
 def ended_steps(trace: Trace, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give the steps of a statement up to the one that failed, which says why.
+    """Return the steps of a statement up to the one that failed, which says why.
 
     Args:
         trace: that of a statement that failed.
@@ -70,7 +70,7 @@ def _key(trace: Trace) -> str:
 
 
 def absent_parts(trace: Trace) -> list[str]:
-    """Say what a failed statement's trace has not, and why."""
+    """Return what a failed statement's trace has not, and why."""
     if trace.state != StatementState.FAILED:
         return []
     found = []
@@ -88,7 +88,7 @@ def absent_parts(trace: Trace) -> list[str]:
 
 
 def raised_parts(trace: Trace) -> list[dict[str, Any]]:
-    """Give what the connector's code has raised: the call, the line with its neighbours, the page that it was given, the handle."""
+    """Return what the connector's code has raised: the call, the line with its neighbours, the page that it was given, the handle."""
     return [
         {
             "call": f"{shown.method}, {shown.where}",
@@ -122,7 +122,7 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
-    """Give the source rows that match a target row more than once, where that ended the statement, as `explorer_state` has rows."""
+    """Return the source rows that match a target row more than once, where that ended the statement, as `explorer_state` has rows."""
     return [row for row, _ in zip(_matched(trace), range(most), strict=False)]
 
 

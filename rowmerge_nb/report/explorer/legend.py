@@ -42,7 +42,7 @@ _OF_DELETE: Final = [["operation", "2 DELETE"], ["row_id", "of the row to delete
 
 
 def asides(trace: Trace) -> dict[str, str]:
-    """Give by a step's key what stands beside its sentence."""
+    """Return by a step's key what stands beside its sentence."""
     told = {}
     if rules := build_repeated(trace):
         said = " ".join(filter(None, [rules.rules, rules.here, rules.equality]))
@@ -54,13 +54,13 @@ def asides(trace: Trace) -> dict[str, str]:
 
 
 def examples(trace: Trace) -> list[list[str]]:
-    """Give what Trino and the SQL standard answer to rows like those of the statement: the rows, and either answer."""
+    """Return what Trino and the SQL standard answer to rows like those of the statement: the rows, and either answer."""
     rules = build_repeated(trace)
     return [[one.rows, one.trino, one.standard] for one in rules.examples] if rules is not None else []
 
 
 def legends(trace: Trace) -> dict[str, list[list[str]]]:
-    """Give by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
+    """Return by the names that `LEGENDS` has what the channels of a page mean, and the codes in them: pairs of a name and its meaning."""
     pages = trace.pages
     if pages is None:
         return {}

@@ -50,7 +50,7 @@ _HEADS: Final = {
 
 
 def otherwise(run: Mapping[str, Any], variants: Variants, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Give what other options make of the rows of a run.
+    """Return what other options make of the rows of a run.
 
     Args:
         run: the state of the run, see `explorer_state`.
@@ -85,7 +85,7 @@ def _nearest(values: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _state(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -> dict[str, Any]:
-    """Give the state of what was derived: what only a run could tell is said not to be known."""
+    """Return the state of what was derived: what only a run could tell is said not to be known."""
     options = {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)}
     state = _derived(trace, run, untouched)
     failed = trace.state == StatementState.FAILED
@@ -117,12 +117,12 @@ def _derived(trace: Trace, run: Mapping[str, Any], untouched: pa.Table | None) -
 
 
 def _left(state: Mapping[str, Any]) -> list[Any]:
-    """Give what is left of the rows in the table."""
+    """Return what is left of the rows in the table."""
     return [(row["fate"], row["made"]) for row in state["rows"]]
 
 
 def _said_of_calls(calls: list[dict[str, Any]], run: Mapping[str, Any]) -> str:
-    """Say what is otherwise among the calls than in the run."""
+    """Return what is otherwise among the calls than in the run."""
     if not calls:
         return f"No call was made. {_UNKNOWN} {_FRAGMENTS}"
     old, new = _by_call(run["calls"]), _by_call(calls)
@@ -141,7 +141,7 @@ def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[
 
 
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the calls that there would be: the coordinator's of the run, and between them those of each writer that gets rows.
+    """Yield the calls that there would be: the coordinator's of the run, and between them those of each writer that gets rows.
 
     Nothing where a row's writer is not known, and where the run gave a sink its rows in several pages: how they would be cut, is not known.
     """
@@ -179,7 +179,7 @@ def _options(trace: Trace) -> str:
 
 
 def _handed(trace: Trace) -> str:
-    """Say what the writers would be handed."""
+    """Return what the writers would be handed."""
     rows = len(trace.pages.writers) if trace.pages is not None else 0
     told = f"Not run: {plural(len(trace.writers), 'writer')} would be handed {plural(rows, 'row')}"
     unknown = sum(writer < 0 for writer in trace.pages.writers) if trace.pages is not None else 0
@@ -192,7 +192,7 @@ _MARKS: Final = "What differs is framed there, and rows that only the run has ar
 
 
 def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) -> str:
-    """Say what is otherwise than in the run."""
+    """Return what is otherwise than in the run."""
     if state["failed"]:
         return "The statement would fail at the check for repeated matches. In the run it did not."
     if not differs:
@@ -215,7 +215,7 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
 
 
 def difference(old: Any, new: Any) -> Any:
-    """Give what makes of one JSON value another one; None if they are the same.
+    """Return what makes of one JSON value another one; None if they are the same.
 
     Returns:
         ``["=", new]`` in place of the whole, ``["{", {name: difference}, [names that are gone]]`` within an object,

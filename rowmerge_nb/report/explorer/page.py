@@ -60,19 +60,19 @@ pre.statement [data-clause]::before{{content:attr(data-clause);display:inline-bl
 
 @cache
 def explorer_module() -> str:
-    """Give the front end's module, whose default export has `render`."""
+    """Return the front end's module, whose default export has `render`."""
     return files("rowmerge_nb.report.explorer").joinpath("explorer.mjs").read_text("utf-8")
 
 
 @cache
 def explorer_styles() -> str:
-    """Give the style sheets of the explorer: the report's, and its own."""
+    """Return the style sheets of the explorer: the report's, and its own."""
     own = files("rowmerge_nb.report.explorer").joinpath("explorer.css").read_text("utf-8")
     return f"{style_sheet()}\n{own}"
 
 
 def opening(state: Mapping[str, Any]) -> tuple[int, str]:
-    """Give the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how".
+    """Return the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how".
 
     Of a statement that failed it is the step that failed.
     """

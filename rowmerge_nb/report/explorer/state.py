@@ -60,7 +60,7 @@ _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "
 
 
 def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
-    """Give what the explorer shows of a trace.
+    """Return what the explorer shows of a trace.
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides; or that failed, with whatever it has.
@@ -140,7 +140,7 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _asked(trace: Trace) -> AskedRows | None:
-    """Give the rows that were asked for with a statement of which the trace has not all rows, if there are any."""
+    """Return the rows that were asked for with a statement of which the trace has not all rows, if there are any."""
     whole = trace.pages is not None and trace.pages.complete and trace.pages.witness is not None
     return None if whole or trace.asked is None or trace.asked.pages is None else trace.asked
 
@@ -178,7 +178,7 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    """Give the steps in the order in which rows come by them, each with a sentence of this run."""
+    """Return the steps in the order in which rows come by them, each with a sentence of this run."""
     merged, pages = trace.kind == "MERGE", trace.pages
     taken = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
     joined = plural(trace.joined or 0, "joined row" if merged else "row")
@@ -246,7 +246,7 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _hands(trace: Trace) -> str:
-    """Say which writers hand rows over, in the words in which the run is told."""
+    """Return which writers hand rows over, in the words in which the run is told."""
     among, got = writers_among(trace), len(trace.writers)
     if among is not None and among > got:
         return f"{writers_phrase(trace)}; a writer without rows makes no sink. {'It hands' if got == 1 else 'They hand'}"
@@ -283,7 +283,7 @@ def _join_sentence(trace: Trace) -> str:
 
 
 def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
-    """Give the clauses; of an UPDATE and a DELETE the one that they are, called by its condition."""
+    """Return the clauses; of an UPDATE and a DELETE the one that they are, called by its condition."""
     rows = report.clauses.rows if report.clauses is not None else ()
     if not rows:
         return [
@@ -388,7 +388,7 @@ def _partners(shown: Iterable[Journey], pages: PageSample | None) -> Iterator[in
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Say by a source row's number what is near to it, of those without a partner."""
+    """Describe by a source row's number what is near to it, of those without a partner."""
     near = trace.near
     if near is None or near.source is None:
         return {}
@@ -431,7 +431,7 @@ def _shown(made: Cell) -> str | None:
 
 
 def _untouched(trace: Trace) -> int | None:
-    """Give how many target rows no joined row speaks of; None where the connector does not count, or rows are missing."""
+    """Return how many target rows no joined row speaks of; None where the connector does not count, or rows are missing."""
     pages = trace.pages
     if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
         return None
@@ -439,7 +439,7 @@ def _untouched(trace: Trace) -> int | None:
 
 
 def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
-    """Give the rows that the trace names, with the columns that the target's rows are shown with."""
+    """Return the rows that the trace names, with the columns that the target's rows are shown with."""
     rows, pages = trace.untouched, trace.pages
     if rows is None or pages is None or pages.witness is None or "target" not in pages.witness.schema.names:
         return rows
@@ -447,7 +447,7 @@ def _told_untouched(trace: Trace) -> pa.RecordBatch | None:
 
 
 def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[str, Any]]:
-    """Give rows that no clause has looked at: their values, why they stay, and what their keys are near to."""
+    """Return rows that no clause has looked at: their values, why they stay, and what their keys are near to."""
     if rows is None:
         return []
     why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
@@ -476,7 +476,7 @@ def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
 
 
 def _page(channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool) -> dict[str, Any]:
-    """Give the page before, its merge row unfolded into its fields."""
+    """Return the page before, its merge row unfolded into its fields."""
     columns: list[list[Any]] = []
     for index in range(page.num_columns):
         column = page.column(index)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
-    """Say in a word and in a sentence whether the row's pair of target row and clause comes again."""
+    """Describe in a word and in a sentence whether the row's pair of target row and clause comes again."""
     if journey.target is None:
         return (
             "does not count",
@@ -34,7 +34,7 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
 
 
 def finish_station(journey: Journey) -> tuple[str, str]:
-    """Say in a word and in a sentence whose fragments name what was stored of the row."""
+    """Describe in a word and in a sentence whose fragments name what was stored of the row."""
     if not journey.becomes:
         return "nothing of it", "Nothing of this row was stored, so no fragment names it."
     known = sorted({writer for writer in journey.writers if writer >= 0})

@@ -29,7 +29,7 @@ _PAGES: Final = (
 
 
 def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what the explorer shows of a trial.
+    """Return what the explorer shows of a trial.
 
     Args:
         trial: its trace.
@@ -66,7 +66,7 @@ def differing_pages(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[s
 
 
 def _shown(state: Mapping[str, Any], key: str, part: str) -> Any:
-    """Give what a step shows of a part."""
+    """Return what a step shows of a part."""
     page = state[part]
     if key != "case":
         return page
@@ -78,27 +78,27 @@ def _shown(state: Mapping[str, Any], key: str, part: str) -> Any:
 
 
 def _page(part: Any) -> str:
-    """Give what is compared of a page; of what writers were handed the rows, in whatever order they came."""
+    """Return what is compared of a page; of what writers were handed the rows, in whatever order they came."""
     if isinstance(part, list):
         return _plain([[writer["number"], writer["channels"], sorted(map(_plain, writer["page"]))] for writer in part])
     return _plain(part)
 
 
 def editable_cells(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the source rows that the state of a run shows, each once: the columns' names, and per row its number and values."""
+    """Return the source rows that the state of a run shows, each once: the columns' names, and per row its number and values."""
     rows = {row["number"]: row["source"] for row in run["rows"] if row["number"] is not None and row["source"] is not None}
     return {"columns": [side["name"] for side in run["sides"]["source"]], "rows": [list(row) for row in rows.items()]}
 
 
 def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
-    """Tell whether the statement as it was takes other rows today than it took; ``""`` if it does what it did."""
+    """Return whether the statement as it was takes other rows today than it took; ``""`` if it does what it did."""
     if not run["sample"] and any(_moved(run, same)):
         return "As it was, the statement takes other rows today than it took: a source has changed since."
     return ""
 
 
 def _moved(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows that another clause takes, that came, and that are gone."""
+    """Yield the rows that another clause takes, that came, and that are gone."""
     old = {_key(row): row for row in was["rows"]}
     found = {index: old.pop(key) for index, row in enumerate(now["rows"]) if (key := _key(row)) in old}
     # A row whose values or partner are others is still the row of that number in the source.

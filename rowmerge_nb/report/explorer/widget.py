@@ -110,7 +110,7 @@ class Explorer(anywidget.AnyWidget):
         self.observe(self._try, list(self._as_it_was))
 
     def _cells(self, run: dict[str, Any]) -> dict[str, Any]:
-        """Give the cells that can be edited, or why there are none."""
+        """Return the cells that can be edited, or why there are none."""
         if self._again is None or run["kind"] != "MERGE":
             return {"why": ""}
         why = self._again.no_cells
@@ -148,7 +148,7 @@ class Explorer(anywidget.AnyWidget):
         self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
 
     def _is_derived(self, wanted: Mapping[str, Any]) -> bool:
-        """Tell whether the state of the run says what comes of it: the front end shows that."""
+        """Return whether the state of the run says what comes of it: the front end shows that."""
         known = self._run["otherwise"] or {"choices": (), "changes": ()}
         others = [name for name in self._as_it_was if name not in known["choices"]]
         same = all(wanted[name] == self._as_it_was[name] for name in others)

@@ -28,7 +28,7 @@ _ROWS: Final = frozenset({"diff", "pages", "stored", "journeys"})
 
 
 def absence_of(trace: Trace, part: str) -> str:
-    """Say why a report has not a part, and what helps.
+    """Return why a report has not a part, and what helps.
 
     Args:
         trace: the statement's trace.

@@ -56,7 +56,7 @@ class AlignedRow:
 
 
 def unaligned(left: Trace, right: Trace) -> str:
-    """Say why the rows of two runs cannot be laid side by side; ``""`` where they can, where a side has no page, and of two flows.
+    """Return why the rows of two runs cannot be laid side by side; ``""`` where they can, where a side has no page, and of two flows.
 
     A row that a sample leaves out would look like one that was dropped.
     """
@@ -83,7 +83,7 @@ def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
 
 
 def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    """Give per joined row of a run what was made of it; rows are told by their number in the source and the values of both sides."""
+    """Return per joined row of a run what was made of it; rows are told by their number in the source and the values of both sides."""
     pages = trace.pages
     if pages is None:
         return {}

@@ -230,7 +230,7 @@ def _last(name: object) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Give a statement without what blanks, line ends and the last semicolon make of it."""
+    """Return a statement without what blanks, line ends and the last semicolon make of it."""
     return re.sub(r"\s+", " ", text).strip().rstrip("; ").split(" ")
 
 

@@ -77,7 +77,7 @@ def _row(trace: Trace, call: Call) -> CallRow:
 
 
 def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
-    """Say what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known."""
+    """Return what a call of the contract was called with beside the session, and what it gave back; ``""`` where that is nothing, or not known."""
     method, given, gave = call.method, visible(call.given), visible(call.gave)
     if method.startswith("get_") and method.endswith(("_row_id_column_handle", "_paradigm", "_layout")):
         return _TABLE_HANDLE, gave
@@ -95,7 +95,7 @@ def given_and_gave(trace: Trace, call: Call) -> tuple[str, str]:
 
 
 def begun_with(trace: Trace) -> str:
-    """Say what ``begin_merge`` is called with: today's Trino hands over what columns each UPDATE clause sets, the documents' does not."""
+    """Return what ``begin_merge`` is called with: today's Trino hands over what columns each UPDATE clause sets, the documents' does not."""
     handle = f"{_TABLE_HANDLE} of {visible(trace.qualified or trace.target)}"
     if trace.era != Era.CURRENT:
         return handle
@@ -105,11 +105,11 @@ def begun_with(trace: Trace) -> str:
 
 
 def stored_with(rows: str) -> str:
-    """Say what a sink gets, by how many rows of each operation are in it."""
+    """Return what a sink gets, by how many rows of each operation are in it."""
     return f"a page: {rows}" if rows else "a page"
 
 
 def finished_with(method: str, fragments: str) -> str:
-    """Say what a finish call is called with."""
+    """Return what a finish call is called with."""
     handle = f"{_MERGE_HANDLE}, " if method == "finish_merge" else ""
     return f"{handle}{fragments}"

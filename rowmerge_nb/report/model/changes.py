@@ -198,7 +198,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 
 def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> tuple[LeftRow, ...]:
-    """Give all rows that the statement has left of a small table: those that it has changed first; none where they are not so many as the store counts."""
+    """Return all rows that the statement has left of a small table: those that it has changed first; none where they are not so many as the store counts."""
     there = [change for change in changes if change.style != "D"]
     if len(there) + len(same) != trace.rows_after or trace.rows_after > MOST_LEFT:
         return ()
@@ -209,7 +209,7 @@ def _left(trace: Trace, changes: Sequence[Change], same: Sequence[SameRow]) -> t
 
 
 def _left_said(trace: Trace) -> str:
-    """Say what the rows are that are left, and which version of the table that is, where the store counts them."""
+    """Return what the rows are that are left, and which version of the table that is, where the store counts them."""
     rows = f"{visible(trace.target)} {'after the commit' if trace.committed else 'as it would be'}: {plural(trace.rows_after or 0, 'row')}"
     if not trace.committed or trace.version_after is None:
         return f"{rows}."
@@ -292,7 +292,7 @@ def _changing(sample: PageSample) -> npt.NDArray[np.int64]:
 
 
 def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
-    """Say which of the unchanged rows were matched; nothing where none was, and where that is not known."""
+    """Return which of the unchanged rows were matched; nothing where none was, and where that is not known."""
     if trace.kind != "MERGE" or not len(idle) or len(idle) > untouched:
         return ""
     alone = untouched - len(idle)

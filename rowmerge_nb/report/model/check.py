@@ -51,7 +51,7 @@ class Check:
 
 
 def build_check(trace: Trace) -> Check | None:
-    """Give what is wrong in the store; None where nothing is, or nobody looked."""
+    """Return what is wrong in the store; None where nothing is, or nobody looked."""
     found = trace.check
     if found is None or found.state != "differs":
         return None
@@ -70,7 +70,7 @@ def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLi
 
 
 def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
-    """Give the ways of joined rows, by their places in the sample."""
+    """Return the ways of joined rows, by their places in the sample."""
     pages = trace.pages
     if pages is None or pages.before.num_rows > MOST_JOURNEYS or (journeys := journeys_of(trace)) is None:
         return {}

@@ -103,7 +103,7 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
 
 
 def _around(trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """Give the lines of the statement in front of its first clause, those behind its last one, and the number of the first of these."""
+    """Return the lines of the statement in front of its first clause, those behind its last one, and the number of the first of these."""
     clauses = [record for record in trace.clauses if record.number >= 0]
     starts = [_start(trace.statement, record) for record in clauses]
     if not clauses or min(starts) < 0:
@@ -121,7 +121,7 @@ def _start(statement: str, record: ClauseRecord) -> int:
 
 
 def _written(text: str) -> tuple[str, ...]:
-    """Give the lines of a text; of long ones what is left out is said."""
+    """Return the lines of a text; of long ones what is left out is said."""
     lines = [line.rstrip() for line in text.expandtabs(4).replace("\r", "").strip().split("\n") if line.strip()]
     if len(lines) > MOST_LINES:
         left = len(lines) - MOST_LINES + 1
@@ -166,7 +166,7 @@ def _clause_lines(text: str) -> tuple[str, ...]:
 
 
 def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
-    """Give the branches of the plan's CASE, ELSE last; empty if it has none."""
+    """Return the branches of the plan's CASE, ELSE last; empty if it has none."""
     return next((record.branches for record in plan if record.branches), ())
 
 
@@ -191,7 +191,7 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
 
 
 def build_lanes(trace: Trace) -> tuple[Lane, ...]:
-    """Give the lanes of a drawing: one per clause, or one per operation where there are too many clauses."""
+    """Return the lanes of a drawing: one per clause, or one per operation where there are too many clauses."""
     if len(trace.clauses) <= MOST_LANES + 1:
         return tuple(
             Lane(clause_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses

@@ -97,7 +97,7 @@ class Failure:
     raised: tuple[ShownRaised, ...] = ()
 
     def place(self, first_line: int) -> str:
-        """Say where it stands: in the cell if the statement begins below its first line."""
+        """Return where it stands: in the cell if the statement begins below its first line."""
         if self.line is None:
             return ""
         column = f", column {self.column}" if self.column is not None else ""
@@ -168,7 +168,7 @@ def _excerpt(statement: str | None, line: int | None, column: int | None, length
 
 
 def _cut(line: str, column: int) -> tuple[str, int]:
-    """Give what stands around a column of a very long line, and where the column is in it."""
+    """Return what stands around a column of a very long line, and where the column is in it."""
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, column - 1 - _WIDEST // 4)
@@ -181,7 +181,7 @@ def _sentence(text: str) -> str:
 
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
-    """Say what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
+    """Return what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
     facts = error.consequences if error is not None else ()
     if error is not None and error.changed is not False:
         return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
@@ -207,7 +207,7 @@ def _shown(fact: Consequence) -> str:
 
 
 def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
-    """Say that the change is there, or may be."""
+    """Report that the change is there, or may be."""
     name = visible(trace.target) or "The table"
     if changed is None:
         return (f"Whether {name} is changed is not known.",)

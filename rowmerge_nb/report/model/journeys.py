@@ -133,7 +133,7 @@ class Journeys:
         return {"source row": self.source_columns, "target row": self.target_columns, "row": self.target_columns}
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
-        """Give the texts of a row, one per head."""
+        """Return the texts of a row, one per head."""
         if self.joined:
             return (row.source, row.join, row.target, row.strip, row.clause, row.becomes, row.writers)
         return (row.target, row.clause, row.becomes, row.writers)
@@ -177,7 +177,7 @@ def _columns(rows: Iterable[Mapping[str, Any] | None]) -> str:
 
 
 def _near(trace: Trace) -> dict[int | None, str]:
-    """Say by the numbers of source rows which keys those without a partner are near to, or that none is."""
+    """Describe by the numbers of source rows which keys those without a partner are near to, or that none is."""
     near = trace.near
     if near is None or near.source is None:
         return {}
@@ -189,7 +189,7 @@ def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
 
 
 def _remark(asked: AskedRows | None) -> str:
-    """Say what is missing of the rows that were asked for."""
+    """Return what is missing of the rows that were asked for."""
     if asked is None:
         return ""
     if asked.more:

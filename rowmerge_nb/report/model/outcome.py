@@ -93,7 +93,7 @@ _SESSION: Final = {
 
 
 def build_outcome(trace: Trace) -> Outcome:
-    """Say what a statement did, or what it would do."""
+    """Return what a statement did, or what it would do."""
     rehearsed = "rehearsal, rolled back" if trace.state == StatementState.FINISHED and not trace.committed else ""
     tag = {StatementState.PLANNED: "dry run", StatementState.EXPLAINED: "explain"}.get(trace.state, rehearsed)
     sentence = (
@@ -111,7 +111,7 @@ def build_outcome(trace: Trace) -> Outcome:
 
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
-    """Say in the headline that the store does not hold what was to be, or that nobody could look."""
+    """Describe in the headline that the store does not hold what was to be, or that nobody could look."""
     if balance is not None and balance.holds is False:
         return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
     if trace.check is not None and trace.check.state == "differs":
@@ -140,7 +140,7 @@ def _planned(trace: Trace) -> Phrase:
 
 
 def _would(trace: Trace) -> Phrase:
-    """Say how many rows it would read, and, where every row that reaches the writers counts once, how many it would change."""
+    """Return how many rows it would read, and, where every row that reaches the writers counts once, how many it would change."""
     reads = [(record, record.would) for record in trace.plan if record.would is not None and not record.sources]
     words = join([f"{rows} of {_name_read(record)}" for record, rows in reads])
     below = {record.sources[0] for record in trace.plan if record.kind in {"MergeWriter", "TableWriter"}}
@@ -215,7 +215,7 @@ def _finished(trace: Trace) -> Phrase:
 
 
 def _executed(trace: Trace, table: Run) -> Phrase:
-    """Say what a procedure of a table did: rows are told where they were written anew."""
+    """Return what a procedure of a table did: rows are told where they were written anew."""
     if trace.skipped:
         return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
     written = trace.output.written if trace.output is not None else ()

@@ -293,7 +293,7 @@ _HASH_OF_NULL: Final = 42
 
 
 def _update_rows(trace: Trace, channels: Channels) -> str:
-    """Say how an UPDATE leaves ``transform_page``, and why."""
+    """Return how an UPDATE leaves ``transform_page``, and why."""
     if trace.paradigm != DELETE_AND_INSERT:
         return update_form(trace.paradigm)
     kept = " and ".join(channel.name for channel in channels.redistribution)
@@ -324,7 +324,7 @@ def _halves(apart: int, updates: int) -> str:
 
 
 def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
-    """Say how the channels are to be read."""
+    """Yield how the channels are to be read."""
     placed = exchange_sentence(trace)
     if channels.hash:
         kept = " and ".join(channel.name for channel in channels.redistribution)
@@ -401,7 +401,7 @@ def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: P
 
 
 def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
-    """Give the channels of a page as a sink gets it."""
+    """Return the channels of a page as a sink gets it."""
     return tuple(Channel(str(i), visible(field.name), str(from_arrow(field.type))) for i, field in enumerate(schema))
 
 
@@ -424,7 +424,7 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
 
 
 def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Cell | None]]:
-    """Give per row the position in the source and the source row's first value; None without one."""
+    """Return per row the position in the source and the source row's first value; None without one."""
     if witness is None:
         return [(None, None)] * count
     names = witness.schema.names
@@ -491,7 +491,7 @@ def _small(value: int | None) -> Cell:
 
 
 def row_limit(columns: int) -> int:
-    """Say how many rows are shown of a table with so many columns; a wide one has to do with fewer.
+    """Return how many rows are shown of a table with so many columns; a wide one has to do with fewer.
 
     >>> row_limit(3), row_limit(24), row_limit(500)
     (30, 20, 5)

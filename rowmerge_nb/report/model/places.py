@@ -63,7 +63,7 @@ class Place:
 
 
 def place_sentence(trace: Trace) -> str:
-    """Say what the place of a row is, and which writer it goes to; ``""`` without an exchange."""
+    """Return what the place of a row is, and which writer it goes to; ``""`` without an exchange."""
     exchange = exchange_of(trace)
     if exchange is None or exchange.insert_rule == "":
         return exchange_sentence(trace)
@@ -85,7 +85,7 @@ def placed_rows(trace: Trace) -> list[str]:
 
 
 def places_of(trace: Trace) -> list[Place]:
-    """Give for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
+    """Return for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
     pages, exchange = trace.pages, exchange_of(trace)
     if pages is None or exchange is None or not pages.writers:
         return []

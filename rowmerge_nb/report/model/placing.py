@@ -46,13 +46,13 @@ def exchange_of(trace: Trace) -> ExchangeFacts | None:
 
 
 def rules_of(trace: Trace, exchange: ExchangeFacts) -> tuple[str, str]:
-    """Give what decides over rows to insert and over others; without an update layout it is a question of the era."""
+    """Return what decides over rows to insert and over others; without an update layout it is a question of the era."""
     inserts = exchange.insert_rule or EVENLY
     return inserts, exchange.update_rule or (inserts if trace.era == Era.DOCUMENTS else EVENLY)
 
 
 def writers_among(trace: Trace) -> int | None:
-    """Give among how many writers the exchange chose; None where that is not known."""
+    """Return among how many writers the exchange chose; None where that is not known."""
     placement = None if trace.pages is None else trace.pages.placement
     return None if placement is None else placement.writers
 
@@ -91,7 +91,7 @@ def _all_alike(trace: Trace, exchange: ExchangeFacts) -> bool:
 
 
 def exchange_sentence(trace: Trace) -> str:
-    """Say which writer the exchange sends a row to; ``""`` without one."""
+    """Return which writer the exchange sends a row to; ``""`` without one."""
     exchange = exchange_of(trace)
     if exchange is None:
         return ""
@@ -115,12 +115,12 @@ def _rule(rule: str) -> str:
 
 
 def update_form(paradigm: str) -> str:
-    """Say what a row change paradigm is, and why an UPDATE is one row by it, or two."""
+    """Return what a row change paradigm is, and why an UPDATE is one row by it, or two."""
     return _TWO_ROWS if paradigm == DELETE_AND_INSERT else _ONE_ROW
 
 
 def other_paradigm(trace: Trace) -> str:
-    """Say what the other paradigm would make of the statement; ``""`` of one without a paradigm."""
+    """Return what the other paradigm would make of the statement; ``""`` of one without a paradigm."""
     if trace.paradigm not in {DELETE_AND_INSERT, CHANGE_ONLY}:
         return ""
     other = CHANGE_ONLY if trace.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
@@ -136,7 +136,7 @@ def other_paradigm(trace: Trace) -> str:
 
 
 def _left(trace: Trace, other: str) -> str:
-    """Say what would be left of it: the same rows, unless two clauses change one, which only one of the paradigms takes."""
+    """Return what would be left of it: the same rows, unless two clauses change one, which only one of the paradigms takes."""
     patterns = trace.multiple_matches
     if trace.kind == "MERGE" and patterns is None:
         return ""
@@ -159,7 +159,7 @@ def _as_rows(trace: Trace, counts: dict[str, int | None]) -> str:
 
 
 def _going(trace: Trace, other: str) -> str:
-    """Say where an UPDATE would go."""
+    """Return where an UPDATE would go."""
     exchange = exchange_of(trace)
     if exchange is None:
         return ""
@@ -172,7 +172,7 @@ def _going(trace: Trace, other: str) -> str:
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
-    """Say how the rows into ``transform_page`` become those out of it: ``8 rows − 2 dropped + 2 split = 8``."""
+    """Return how the rows into ``transform_page`` become those out of it: ``8 rows − 2 dropped + 2 split = 8``."""
     counts = operation_counts(trace)
     dropped = counts.get("N") or 0
     split = after - (before - dropped)

@@ -193,11 +193,11 @@ class Plan:
         return tuple(done)
 
     def get(self, identity: str) -> Operator:
-        """Give the operator of an id."""
+        """Return the operator of an id."""
         return next(operator for operator in self.operators if operator.id == identity)
 
     def of_kind(self, kind: str) -> Operator | None:
-        """Give the first operator of a kind."""
+        """Return the first operator of a kind."""
         return next((operator for operator in self.operators if operator.kind == kind), None)
 
 
@@ -234,7 +234,7 @@ def build_plan(trace: Trace) -> Plan | None:
 
 
 def _outputs(trace: Trace) -> dict[str, int | None]:
-    """Say what leaves ``transform_page``: under DELETE_ROW_AND_INSERT_ROW an update is a delete and an insert."""
+    """Return what leaves ``transform_page``: under DELETE_ROW_AND_INSERT_ROW an update is a delete and an insert."""
     counts = operation_counts(trace)
     unknown = None in counts.values()
     asked = {style: counts.get(style) or 0 for style in "DUI"}
@@ -254,7 +254,7 @@ def _writer(record: WriterRecord) -> Writer:
 
 
 def _alone(trace: Trace) -> str:
-    """Say how many target rows nobody matched; told only where every joined row was recorded.
+    """Return how many target rows nobody matched; told only where every joined row was recorded.
 
     Two source rows may match one target row by different clauses, so joined rows are not counted: row ids are.
     """

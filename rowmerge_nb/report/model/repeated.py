@@ -92,7 +92,7 @@ def build_repeated(trace: Trace) -> Repeated | None:
 
 
 def repeated_matches(trace: Trace) -> str:
-    """Say how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
+    """Return how the rules differ, which one decides, and what each answers; ``""`` where a plan has no such check."""
     if not _is_checked(trace):
         return ""
     check = "Trino's check" if _is_in_place(trace) else "in Trino"
@@ -106,14 +106,14 @@ def _is_checked(trace: Trace) -> bool:
 
 
 def _in_place(trace: Trace) -> str:
-    """Say what stores that change rows in place make of the rule: of another store where Trino's rule decides."""
+    """Return what stores that change rows in place make of the rule: of another store where Trino's rule decides."""
     if _is_in_place(trace):
         return _IN_PLACE
     return _ELSEWHERE if trace.duplicates == RepeatedMatches.TRINO else ""
 
 
 def _is_in_place(trace: Trace) -> bool:
-    """Tell whether the store changes rows in place: two clauses that change one row fail there, whatever the rule."""
+    """Return whether the store changes rows in place: two clauses that change one row fail there, whatever the rule."""
     return trace.paradigm != DELETE_AND_INSERT
 
 
@@ -179,7 +179,7 @@ def _word(fails: bool) -> str:
 
 
 def _answers(trace: Trace) -> str:
-    """Say what both rules answer, where it is known how often rows were matched."""
+    """Return what both rules answer, where it is known how often rows were matched."""
     patterns = trace.multiple_matches
     if patterns is None:
         return ""

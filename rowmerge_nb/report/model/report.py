@@ -132,7 +132,7 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 
 
 def notices_of(trace: Trace) -> tuple[Notice, ...]:
-    """Give the notices, and what another engine said of the statement as the last of them."""
+    """Return the notices, and what another engine said of the statement as the last of them."""
     told = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
     if trace.check is not None and trace.check.state != "differs":
         told.append(Notice(visible(trace.check.message), None))
@@ -142,7 +142,7 @@ def notices_of(trace: Trace) -> tuple[Notice, ...]:
 
 
 def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Give the names of the parts to show, in the report's order; those that do not exist are left out.
+    """Return the names of the parts to show, in the report's order; those that do not exist are left out.
 
     Args:
         report: the report.
@@ -170,7 +170,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
 
 
 def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Give a sentence for each part that was asked for by its name and is not there, and for journeys that are not shown by themselves.
+    """Return a sentence for each part that was asked for by its name and is not there, and for journeys that are not shown by themselves.
 
     Args:
         report: the report.

@@ -44,7 +44,7 @@ def build_terms(trace: Trace) -> Terms | None:
 
 
 def _terms(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Give the words in the order in which a statement meets them."""
+    """Yield the words in the order in which a statement meets them."""
     yield "engine, connector, store", "The engine runs a statement, by a connector's code, on tables that a store keeps."
     yield "coordinator, task", "The coordinator plans a statement and ends it; tasks do the work side by side."
     yield "page, channel", "A page is some rows in columns, called channels and known by their numbers."

@@ -36,7 +36,7 @@ _SHORT: Final = {
 
 
 def is_likely_mistake(row: NearRow) -> bool:
-    """Tell whether somebody will have wanted a row to match the nearest key: all that separates them is how the same is written.
+    """Return whether somebody will have wanted a row to match the nearest key: all that separates them is how the same is written.
 
     Of one letter that is likely where the nearest key has no partner of its own.
     """
@@ -132,7 +132,7 @@ def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 
 def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
-    """Say what makes values equal: ``without leading and trailing blanks and in the same case``."""
+    """Return what makes values equal: ``without leading and trailing blanks and in the same case``."""
     blanks = [kind.value.removesuffix(" blanks") for kind in kinds if kind in _BLANKS]
     first = [f"without {join(blanks)} blanks{strange}"] if blanks else []
     return join([*first, *(phrase for kind, phrase in _WITHOUT.items() if kind in kinds and kind not in _BLANKS)])
@@ -167,7 +167,7 @@ def _padding(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
 
 
 def separation_text(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
-    """Say in a few words what separates a row from the nearest key.
+    """Describe in a few words what separates a row from the nearest key.
 
     Args:
         row: the row.
@@ -183,7 +183,7 @@ def _separated(one: Separation, row: NearRow, terms: tuple[NearTerm, ...]) -> st
 
 
 def counts_of(side: NearSide, name: str) -> Iterator[str]:
-    """Say how many rows would match but for what separates them.
+    """Yield how many rows would match but for what separates them.
 
     Args:
         side: the rows.
@@ -202,7 +202,7 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
 
 
 def summary_of(near: NearKeys) -> str:
-    """Say how many rows have no partner.
+    """Return how many rows have no partner.
 
     Args:
         near: what was looked for.

@@ -30,7 +30,7 @@ Phrase: TypeAlias = tuple[Run, ...]
 
 
 def phrase_text(phrase: Iterable[Run]) -> str:
-    """Give a sentence without its roles.
+    """Return a sentence without its roles.
 
     >>> phrase_text((Run("2 rows inserted", "I"), Run(".")))
     '2 rows inserted.'
@@ -50,7 +50,7 @@ _WORDS: Final = {
 
 
 def style_of(operation: Operation | int) -> str:
-    """Give the style of an operation: I, U, D or N.
+    """Return the style of an operation: I, U, D or N.
 
     >>> style_of(Operation.UPDATE_DELETE), style_of(-1)
     ('D', 'N')
@@ -60,7 +60,7 @@ def style_of(operation: Operation | int) -> str:
 
 
 def operation_word(operation: Operation | int) -> str:
-    """Give the word for an operation; the halves of an update are what they do.
+    """Return the word for an operation; the halves of an update are what they do.
 
     >>> operation_word(Operation.UPDATE_INSERT), operation_word(-1)
     ('INSERT', 'none')

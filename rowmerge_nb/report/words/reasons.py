@@ -38,7 +38,7 @@ _VALUES: Final = 24
 
 
 def mark_of(verdict: Verdict) -> str:
-    """Give one character for what a clause did about a row, see `MARKS`.
+    """Return one character for what a clause did about a row, see `MARKS`.
 
     >>> from rowmerge_nb.spi.operations import Operation
     >>> from rowmerge_nb.trace.journeys import Verdict
@@ -54,7 +54,7 @@ def mark_of(verdict: Verdict) -> str:
 
 
 def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
-    """Say what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it.
+    """Yield what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it.
 
     Args:
         journey: the row's.
@@ -85,7 +85,7 @@ def _apart(numbers: list[str], journey: Journey) -> str:
 
 
 def _unmatched(journey: Journey) -> str:
-    """Say why a source row has no partner."""
+    """Return why a source row has no partner."""
     part = journey.barred
     if part is None:
         return "ON is true for no row of the target"
@@ -94,7 +94,7 @@ def _unmatched(journey: Journey) -> str:
 
 
 def gist_of(journey: Journey) -> str:
-    """Say in short why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true.
+    """Describe in short why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true.
 
     Of a row that a NULL keeps from having a partner that is said first.
     """
@@ -108,7 +108,7 @@ def gist_of(journey: Journey) -> str:
 
 
 def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
-    """Say what a clause did about a row, and why.
+    """Return what a clause did about a row, and why.
 
     Args:
         verdict: what it did.
@@ -151,7 +151,7 @@ def because_of(condition: TermTruth | None) -> str:
 
 
 def _leaves(condition: TermTruth) -> Iterator[TermTruth]:
-    """Give the parts of a condition that have no parts."""
+    """Yield the parts of a condition that have no parts."""
     if not condition.terms:
         yield condition
     for part in condition.terms:

@@ -56,7 +56,7 @@ def _escape(char: str) -> str:
 
 
 def with_ends(value: Any) -> Any:
-    """Give a text whose first or last character is a blank with a sign in its place; anything else as it is.
+    """Return a text whose first or last character is a blank with a sign in its place; anything else as it is.
 
     >>> with_ends("Eve "), with_ends(" "), with_ends(7)
     ('Eve\N{OPEN BOX}', '\N{OPEN BOX}', 7)
@@ -124,7 +124,7 @@ def tail(value: Any) -> Cell:
 
 
 def struct_rows(column: pa.Array) -> list[list[Any] | None]:
-    """Give the values of a struct channel by position, None where the whole struct is NULL.
+    """Return the values of a struct channel by position, None where the whole struct is NULL.
 
     Names do not serve: a table may well have a column called ``operation``, and the merge row then has two fields of that name.
     """

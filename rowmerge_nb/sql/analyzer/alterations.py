@@ -133,7 +133,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
-    """Give the view anew: what is stored of it is all there is to it."""
+    """Return the view anew: what is stored of it is all there is to it."""
     made = view.definition
     if statement.column is None:
         made = replace(made, comment=statement.comment)
@@ -155,7 +155,7 @@ def _commented_column(context: Context, written: st.Identifier, columns: Sequenc
 def _refuse_comment_on(
     context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
 ) -> NoReturn:
-    """Say that there is no such table or view, and what there is of that name."""
+    """Report that there is no such table or view, and what there is of that name."""
     span = context.statement_span(statement.name.span)
     name = dotted(context.completed(statement.name))
     hint = None
@@ -170,7 +170,7 @@ def _refuse_comment_on(
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
-    """Give a new column as connectors have it.
+    """Return a new column as connectors have it.
 
     Raises:
         AnalysisError: its default is none that it can have.
@@ -192,7 +192,7 @@ def defined_type(found: Type | AnalysisError) -> Type:
 
 
 def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the values of properties.
+    """Return the values of properties.
 
     Raises:
         AnalysisError: one of them is no constant.
@@ -218,7 +218,7 @@ class _Alterations:
         self._columns = {column.name.lower(): column for column in target.columns}
 
     def of(self, action: object) -> Alteration | None:
-        """Give the alteration; None where IF EXISTS or IF NOT EXISTS leaves the table as it is."""
+        """Return the alteration; None where IF EXISTS or IF NOT EXISTS leaves the table as it is."""
         match action:
             case st.AddColumn():
                 return self._added(action)
@@ -264,7 +264,7 @@ class _Alterations:
         self._context.error(code, message, self._context.statement_span() if placed else None, hint)
 
     def _whole(self, name: st.Identifier) -> ColumnMetadata:
-        """Give the column that fields are of."""
+        """Return the column that fields are of."""
         found = self._columns.get(name.value)
         if found is None:
             self._refuse("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist")

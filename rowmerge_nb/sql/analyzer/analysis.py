@@ -39,7 +39,7 @@ class Rows(Protocol):
     """Rows that stand in the statement itself."""
 
     def table(self) -> pa.Table:
-        """Give the rows; ExecutionError for a value that the type of its column cannot hold."""
+        """Return the rows; ExecutionError for a value that the type of its column cannot hold."""
 
 
 def _by_none() -> bool:
@@ -171,61 +171,61 @@ class Tables(Protocol):
         """Find a view by one to three name parts; None if there is none."""
 
     def catalogs(self) -> Sequence[str]:
-        """Give the names of all catalogs, sorted."""
+        """Return the names of all catalogs, sorted."""
 
     def default(self) -> tuple[str, str]:
-        """Give the default catalog and schema."""
+        """Return the default catalog and schema."""
 
     def user(self) -> str:
-        """Give the name of who runs the statement."""
+        """Return the name of who runs the statement."""
 
     def schemas(self, catalog: str) -> Sequence[str]:
-        """Give the names of a catalog's schemas, sorted."""
+        """Return the names of a catalog's schemas, sorted."""
 
     def has_schema(self, catalog: str, schema: str) -> bool:
-        """Tell whether a catalog has a schema of this name."""
+        """Return whether a catalog has a schema of this name."""
 
     def cascades(self, catalog: str) -> bool:
-        """Tell whether a schema of a catalog can be dropped with all that it holds."""
+        """Return whether a schema of a catalog can be dropped with all that it holds."""
 
     def settings(self) -> Mapping[str, str]:
-        """Give the values of session properties that were set, by their names."""
+        """Return the values of session properties that were set, by their names."""
 
     def stores_comments(self, catalog: str) -> bool:
-        """Tell whether a catalog's tables and columns keep comments."""
+        """Return whether a catalog's tables and columns keep comments."""
 
     def replaces_tables(self, catalog: str) -> bool:
-        """Tell whether CREATE OR REPLACE TABLE works in a catalog."""
+        """Return whether CREATE OR REPLACE TABLE works in a catalog."""
 
     def keeps_sizes(self, catalog: str) -> bool:
-        """Tell whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
+        """Return whether CREATE TABLE AS keeps lengths and precisions in a catalog."""
 
     def alters_fields(self, catalog: str) -> bool:
-        """Tell whether fields of rows can be added, dropped and renamed in a catalog's tables."""
+        """Return whether fields of rows can be added, dropped and renamed in a catalog's tables."""
 
     def evolves_tables(self, catalog: str) -> bool:
-        """Tell whether a MERGE can add columns to a catalog's tables."""
+        """Return whether a MERGE can add columns to a catalog's tables."""
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Give a table as it will be with new columns behind its own; RowMergeError if the store cannot have them."""
+        """Return a table as it will be with new columns behind its own; RowMergeError if the store cannot have them."""
 
     def stores_defaults(self, catalog: str) -> bool:
-        """Tell whether columns of a catalog's tables keep default values."""
+        """Return whether columns of a catalog's tables keep default values."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
-        """Give the names of a schema's tables and views, sorted."""
+        """Return the names of a schema's tables and views, sorted."""
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
-        """Give the procedures of a catalog."""
+        """Return the procedures of a catalog."""
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """Give the procedures of a catalog's tables."""
+        """Return the procedures of a catalog's tables."""
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
-        """Give a table's columns that can be read by their names alone."""
+        """Return a table's columns that can be read by their names alone."""
 
     def names(self) -> Sequence[str]:
-        """Give all names that could have been meant, for "did you mean"."""
+        """Return all names that could have been meant, for "did you mean"."""
 
     def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
         """Let Spark say which columns a query over the bindings' views has."""
@@ -265,7 +265,7 @@ class ConditionTerm:
     terms: tuple[ConditionTerm, ...] = ()
 
     def walk(self) -> Iterator[ConditionTerm]:
-        """Give the condition and all its parts, each before its own parts."""
+        """Yield the condition and all its parts, each before its own parts."""
         yield self
         for term in self.terms:
             yield from term.walk()

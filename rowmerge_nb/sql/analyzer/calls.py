@@ -120,7 +120,7 @@ class CallAnalyzer:
         self._kept_by: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
+        """Return the typed expression of a written one; see `ExpressionAnalyzer`."""
         raise NotImplementedError
 
     def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
@@ -229,7 +229,7 @@ class CallAnalyzer:
 
     @property
     def inside_aggregate(self) -> bool:
-        """Is it a part of an aggregate that is analyzed?"""
+        """Return whether it is a part of an aggregate that is analyzed."""
         return self._around is not None and self._around[0] == _AGGREGATION
 
     def _no_window(self, node: s.Call) -> None:
@@ -526,7 +526,7 @@ class CallAnalyzer:
 
 
 def _rank(node: s.Call | s.Measure) -> int:
-    """Give where Trino names something that is no scalar: aggregates first, then windows, then GROUPING."""
+    """Return where Trino names something that is no scalar: aggregates first, then windows, then GROUPING."""
     if isinstance(node, s.Measure) or node.window is not None:
         return 1
     return 2 if node.name == "grouping" else 0

@@ -53,7 +53,7 @@ class _Rows:
 def computed_rows(
     context: Context, analyzer: ExpressionAnalyzer, node: s.Values, parts: Sequence[Part], fields: Sequence[ScopeField]
 ) -> tuple[str, tuple[str, ...]]:
-    """Give the Spark SQL text of rows some of which are computed, in their order, and the views that it reads.
+    """Return the Spark SQL text of rows some of which are computed, in their order, and the views that it reads.
 
     Args:
         context: the statement's state.
@@ -151,7 +151,7 @@ def _select(
 
 
 def _form(cells: Sequence[e.Typed]) -> tuple[tuple[e.Typed, ...], list[e.Constant]]:
-    """Give the cells of a row with columns in the place of constants, and the constants."""
+    """Return the cells of a row with columns in the place of constants, and the constants."""
     constants: list[e.Constant] = []
     return tuple(_taken_out(cell, constants) for cell in cells), constants
 

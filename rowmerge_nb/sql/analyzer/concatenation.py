@@ -33,7 +33,7 @@ def concat(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
 
 
 def concatenated(analyzer: CallAnalyzer, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
-    """Give the concatenation of analyzed values."""
+    """Return the concatenation of analyzed values."""
     kinds = [value.type for value in values]
     arrays = [kind for kind in kinds if kind.base == "array"]
     if set(kinds) <= {UNKNOWN}:
@@ -120,5 +120,5 @@ def _joined(kinds: Sequence[Type]) -> Type:
 
 
 def _part_of(joined: Type, kind: Type) -> Type:
-    """Give the type in which text becomes a part of joined text: of char all parts are char."""
+    """Return the type in which text becomes a part of joined text: of char all parts are char."""
     return Type("char", kind.parameters) if joined.base == "char" else kind

@@ -124,7 +124,7 @@ class ConstantColumn:
         return cls(int(starts[-1]), tuple(parts), frozenset().union(*(column.types for column in columns)))
 
     def values(self, kind: Type) -> pa.Array:
-        """Give the values as the type to which all constants coerce.
+        """Return the values as the type to which all constants coerce.
 
         Raises:
             UnfitConstant: a number has more digits than the common type of all numbers has room for.
@@ -146,7 +146,7 @@ class ConstantColumn:
 
 
 def literal_constant(text: str) -> Constant:
-    """Give the typed constant of one literal as it was written, which must be one.
+    """Return the typed constant of one literal as it was written, which must be one.
 
     >>> literal_constant("-1.50").value, str(literal_constant("DATE '2024-02-29'").type)
     ('-1.50', 'date')
@@ -169,13 +169,13 @@ def literal_constant(text: str) -> Constant:
 
 
 def _named_value(text: str) -> tuple[str, str]:
-    """Give the word before a quoted text, and the text without quotes."""
+    """Return the word before a quoted text, and the text without quotes."""
     start = text.index("'")
     return text[:start].strip().lower(), text[start + 1 : -1].replace("''", "'")
 
 
 def _named_constant(name: str, value: str) -> Constant | None:
-    """Give the constant of a literal with the name of its type, or of bytes; None if it is none."""
+    """Return the constant of a literal with the name of its type, or of bytes; None if it is none."""
     return Constant(Type("varbinary"), value.upper()) if name == "x" else typed_literal(name, value)
 
 
@@ -187,7 +187,7 @@ def _integer_type(number: int) -> Type:
 
 
 def constant_of(cell: Typed) -> Constant | None:
-    """Give a typed expression as a constant that can be data: a literal, with or without a sign; None if it is something else."""
+    """Return a typed expression as a constant that can be data: a literal, with or without a sign; None if it is something else."""
     if isinstance(cell, Constant):
         return cell if cell.type.base in _READERS and not is_zoned(cell.type) else None
     if isinstance(cell, Apply) and cell.name == "negate":

@@ -55,7 +55,7 @@ class ConstantRows:
         return self.columns[0].count
 
     def table(self) -> pa.Table:
-        """Give the rows.
+        """Return the rows.
 
         Raises:
             ExecutionError: INVALID_CAST_ARGUMENT for a number with more digits than the common type of its column has room for.
@@ -64,7 +64,7 @@ class ConstantRows:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def first(self, most: int) -> list[list[Constant]]:
-        """Give the rows as constants, where they are few and each fits the type of its column; otherwise none."""
+        """Return the rows as constants, where they are few and each fits the type of its column; otherwise none."""
         if self.count > most:
             return []
         try:
@@ -109,7 +109,7 @@ def _written(kind: Type) -> str:
 
 
 def bound(rows: ConstantRows) -> TableBinding:
-    """Give what a statement that reads these rows is bound to.
+    """Return what a statement that reads these rows is bound to.
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> from rowmerge_nb.sql.analyzer.constant_columns import ConstantColumn

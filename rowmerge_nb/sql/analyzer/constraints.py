@@ -74,7 +74,7 @@ class _Reader:
         self.hint = f"The table has the constraint CHECK ({text})."
 
     def read(self, *, subqueries: bool) -> a.CheckConstraint:
-        """Give the constraint."""
+        """Return the constraint."""
         name = self.table.qualified
         node = self._parsed()
         if not subqueries and any(isinstance(part, s.ScalarQuery | s.Exists | s.InQuery | s.Quantified) for part in s.walk(node)):
@@ -113,7 +113,7 @@ class _Reader:
 
 
 def _refusing(condition: e.Typed, message: str) -> e.Typed:
-    """Give the value that is true for a row that fulfils a condition, or of which it is not known, and fails for others.
+    """Return the value that is true for a row that fulfils a condition, or of which it is not known, and fails for others.
 
     It has the form of a value that refuses NULL, which is computed on pages too.
     """

@@ -69,12 +69,12 @@ class Context:
         """What the statement's clock shows, wherever it is asked."""
 
     def origin(self, span: Span, words: str = "") -> Origin:
-        """Give the next number to an expression; those of a view's query stand where the statement names the view."""
+        """Return the next number to an expression; those of a view's query stand where the statement names the view."""
         self.origins.append(Origin(len(self.origins), self._use or span, words))
         return self.origins[-1]
 
     def placed(self, value: Typed, span: Span, words: str = "") -> Typed:
-        """Give an analyzed expression with its origin; what fails in its subqueries is told as a failure of the whole."""
+        """Return an analyzed expression with its origin; what fails in its subqueries is told as a failure of the whole."""
         origin = self.origin(span, words)
         for part in walk(value):
             if isinstance(part, Subquery):
@@ -88,12 +88,12 @@ class Context:
             self.parameters[value.place] = kind
 
     def stored(self, value: Typed, kind: Type) -> Typed:
-        """Give a value as it is stored in a column of a type."""
+        """Return a value as it is stored in a column of a type."""
         self.note_parameter(value, kind)
         return value if value.type == kind else Apply(kind, "cast", (value,), "store")
 
     def within(self, view: ViewBinding, span: Span) -> Context:
-        """Give the context in which a view's query is analyzed: its own text and default schema, all else shared.
+        """Return the context in which a view's query is analyzed: its own text and default schema, all else shared.
 
         Args:
             view: the view.
@@ -105,7 +105,7 @@ class Context:
         return inner
 
     def apart(self, text: str, catalog: str, schema: str, span: Span) -> Context:
-        """Give the context of a text that stands somewhere else, with a default schema of its own, all else shared.
+        """Return the context of a text that stands somewhere else, with a default schema of its own, all else shared.
 
         Args:
             text: the text.
@@ -193,11 +193,11 @@ class Context:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", name.span)
 
     def canonical(self, name: Identifier) -> str:
-        """Give a name as the standard compares it: in capitals, unless it has quotes."""
+        """Return a name as the standard compares it: in capitals, unless it has quotes."""
         return name.text if name.span.of(self.text).startswith('"') else name.text.upper()
 
     def has_catalog(self, name: TableName) -> bool:
-        """Tell whether there is the catalog that a table's name begins with, if it begins with one."""
+        """Return whether there is the catalog that a table's name begins with, if it begins with one."""
         self.check_parts(name)
         return len(name.parts) < _MAX_PARTS or name.parts[0].value in self.tables.catalogs()
 
@@ -296,7 +296,7 @@ class Context:
             )
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span) -> TableBinding:
-        """Give a table as it will be with new columns; what the store says against them is told at the place of the words that ask for them."""
+        """Return a table as it will be with new columns; what the store says against them is told at the place of the words that ask for them."""
         with _placed(span):
             return self.tables.evolved(table, columns)
 

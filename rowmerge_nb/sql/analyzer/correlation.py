@@ -16,7 +16,7 @@ _ROWS: Final = 10
 
 
 def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
-    """Tell whether a query can be taken apart from the rows around it.
+    """Return whether a query can be taken apart from the rows around it.
 
     It cannot where several rows of VALUES, the queries of a set operation, or what OFFSET skips depend on these. Trino refuses more than that.
 
@@ -43,7 +43,7 @@ def _reads(query: q.Query, outer: frozenset[str]) -> bool:
 
 
 def _columns(query: q.Query) -> Iterator[Column]:
-    """Give the columns that a query and those within it name."""
+    """Yield the columns that a query and those within it name."""
     waiting: list[object] = [query]
     while waiting:
         part = waiting.pop()

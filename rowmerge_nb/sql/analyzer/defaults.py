@@ -29,7 +29,7 @@ _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
 def default_text(context: Context, catalog: str, name: Identifier, kind: Type, node: s.Expression | None) -> str | None:
-    """Give the default of a column that is made, as its connector keeps it; None without one.
+    """Return the default of a column that is made, as its connector keeps it; None without one.
 
     Args:
         context: the statement's state.
@@ -71,7 +71,7 @@ def default_text(context: Context, catalog: str, name: Identifier, kind: Type, n
 
 
 def default_value(context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span) -> e.Typed:
-    """Give the value of a column that an INSERT leaves out: its default, NULL without one.
+    """Return the value of a column that an INSERT leaves out: its default, NULL without one.
 
     Args:
         context: the statement's state.
@@ -109,7 +109,7 @@ def _is_literal(value: e.Typed) -> bool:
 
 
 def _fits(value: e.Typed, kind: Type) -> bool:
-    """Tell whether a literal is a value that a column of this type can hold, as it is."""
+    """Return whether a literal is a value that a column of this type can hold, as it is."""
     if value.type in {kind, UNKNOWN}:
         return True
     literal = constant_of(value)

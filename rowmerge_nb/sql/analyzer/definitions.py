@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
-    """Give the columns that a query would make: each has a name of its own and a type.
+    """Return the columns that a query would make: each has a name of its own and a type.
 
     Args:
         context: the statement's state.
@@ -232,7 +232,7 @@ def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
 
 
 def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
-    """Tell whether there are such a catalog and schema."""
+    """Return whether there are such a catalog and schema."""
     return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
 
 
@@ -383,7 +383,7 @@ def _name(name: str) -> str:
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
-    """Give the regular expression of a LIKE pattern."""
+    """Return the regular expression of a LIKE pattern."""
     mark = escape.value if escape is not None else None
     if mark is not None and len(mark) != 1:
         context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)

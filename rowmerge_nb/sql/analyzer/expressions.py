@@ -81,7 +81,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     """Walks written expressions and makes typed ones, in one scope."""
 
     def analyze(self, node: s.Expression) -> e.Typed:
-        """Give the typed expression of a written one.
+        """Return the typed expression of a written one.
 
         Raises:
             AnalysisError: with Trino's code, message and place.
@@ -195,7 +195,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return base
 
     def _field(self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str) -> e.Typed:
-        """Give a field of a row.
+        """Return a field of a row.
 
         Args:
             base: the row.
@@ -632,7 +632,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
 
 def _terms(node: s.Expression) -> tuple[s.Expression, ...]:
-    """Give the terms of a condition that must all be true."""
+    """Return the terms of a condition that must all be true."""
     if isinstance(node, s.Logical) and node.operator == "AND":
         return tuple(term for part in node.terms for term in _terms(part))
     return (node,)

@@ -117,12 +117,12 @@ def _element(refuse: Refuse, array: Type, step: str) -> Type:
 
 
 def _place(row: Type, name: str) -> int | None:
-    """Give the place of a field among those of a row, whatever the case of its letters."""
+    """Return the place of a field among those of a row, whatever the case of its letters."""
     return next((place for place, field in enumerate(row.fields) if field is not None and field.lower() == name), None)
 
 
 def _found(refuse: Refuse, row: Type, name: str) -> Type:
-    """Give the type of a field."""
+    """Return the type of a field."""
     place = _place(row, name)
     if place is None:
         refuse("COLUMN_NOT_FOUND", f"Field '{name}' does not exist within {row}")
@@ -131,7 +131,7 @@ def _found(refuse: Refuse, row: Type, name: str) -> Type:
 
 
 def _own_names(column: ColumnMetadata, names: Sequence[str]) -> tuple[str, ...]:
-    """Give a way that is there with the letters that the names of fields have."""
+    """Return a way that is there with the letters that the names of fields have."""
     kind, path = column.type, [column.name]
     for name in names[1:]:
         place = _place(kind, name) if kind.base == "row" else int(name == "value")

@@ -44,7 +44,7 @@ def with_keys(node: s.Select, outputs: Sequence[Output]) -> s.Select:
 
 
 def grouped_by(node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[Output]) -> tuple[e.Typed, ...] | None:
-    """Give the keys by which a SELECT makes groups; None without GROUP BY.
+    """Return the keys by which a SELECT makes groups; None without GROUP BY.
 
     Raises:
         AnalysisError: with Trino's code and place; NOT_SUPPORTED for types that are not grouped by here.
@@ -137,7 +137,7 @@ def check_groups(
 
 
 def _shown(column: e.Column, fields: Sequence[ScopeField]) -> str:
-    """Give a column of FROM as Trino names it: with its table, and by its number where it has no name."""
+    """Return a column of FROM as Trino names it: with its table, and by its number where it has no name."""
     number, field = next((number, field) for number, field in enumerate(fields, 1) if field.symbol == column.symbol)
     return str(number) if field.name is None else f"'{'.'.join((*field.qualifier, field.name))}'"
 

@@ -136,7 +136,7 @@ def _check_call(analyzer: CallAnalyzer, node: s.Call) -> None:
 
 
 def _chosen(analyzer: CallAnalyzer, node: s.Call, found: Sequence[InlineFunction], kinds: Sequence[Type]) -> InlineFunction:
-    """Give the function that takes arguments of certain types: exactly these, or else the one whose types are the narrowest."""
+    """Return the function that takes arguments of certain types: exactly these, or else the one whose types are the narrowest."""
     exact = [function for function in found if list(function.parameters) == list(kinds)]
     fitting = exact or [function for function in found if _coerces(kinds, function.parameters)]
     narrowest = [one for one in fitting if all(_coerces(one.parameters, other.parameters) for other in fitting)]
@@ -161,7 +161,7 @@ def _coerces(kinds: Sequence[Type], parameters: Sequence[Type]) -> bool:
 
 
 def _given(context: Context, function: InlineFunction, arguments: tuple[e.Typed, ...]) -> e.Typed:
-    """Give what a function's expression is of its arguments, which stand where it has its parameters."""
+    """Return what a function's expression is of its arguments, which stand where it has its parameters."""
     from rowmerge_nb.sql.analyzer.calls import ExpressionSite
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 

@@ -73,7 +73,7 @@ _PASSED: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint
 def _passed(
     analyzer: CallAnalyzer, node: j.JsonLookup, path: JsonPath
 ) -> tuple[tuple[tuple[str, bool], ...], tuple[e.Typed, ...]]:
-    """Give the path's variables, of each whether it is read as JSON, and their values."""
+    """Return the path's variables, of each whether it is read as JSON, and their values."""
     found: dict[str, tuple[bool, e.Typed]] = {}
     for given, name in node.passing:
         known = analyzer.context.canonical(name)
@@ -174,7 +174,7 @@ def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
 
 
 def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
-    """Give the type that a call returns JSON text as.
+    """Return the type that a call returns JSON text as.
 
     Raises:
         AnalysisError: TYPE_MISMATCH where Trino does not write JSON as the type, NOT_SUPPORTED where only this engine does not.

@@ -92,7 +92,7 @@ def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed])
 
 
 def hash_order(names: Sequence[str]) -> list[int]:
-    """Give the indexes of names in the order in which a hash table of Java has them.
+    """Return the indexes of names in the order in which a hash table of Java has them.
 
     >>> hash_order(["b", "key", "a"])
     [2, 0, 1]

@@ -25,7 +25,7 @@ def unknown() -> KnownRows | None:
 
 
 def known(rows: int) -> Size:
-    """Give the size of so many rows exactly.
+    """Return the size of so many rows exactly.
 
     >>> known(2)()
     KnownRows(rows=2, exact=True)
@@ -34,12 +34,12 @@ def known(rows: int) -> Size:
 
 
 def written_size(parts: Sequence[Part]) -> Size:
-    """Give the size of rows that are written in VALUES."""
+    """Return the size of rows that are written in VALUES."""
     return known(sum(part.count for part in parts))
 
 
 def scan_rows(table: TableBinding, *, constrained: bool = False) -> KnownRows | None:
-    """Tell what is known of a table's rows; the connector is asked for a bound where it does not know the number.
+    """Return what is known of a table's rows; the connector is asked for a bound where it does not know the number.
 
     Args:
         table: the table.
@@ -53,17 +53,17 @@ def scan_rows(table: TableBinding, *, constrained: bool = False) -> KnownRows | 
 
 
 def some_of(size: Size) -> Size:
-    """Give the size of what is left where some rows may have been dropped."""
+    """Return the size of what is left where some rows may have been dropped."""
     return lambda: rows.bound if (rows := size()) is not None else None
 
 
 def table_size(table: TableBinding) -> Size:
-    """Give the size of a table."""
+    """Return the size of a table."""
     return lambda: scan_rows(table)
 
 
 def select_size(relation: Size | None, node: s.Select, *, aggregates: bool) -> Size:
-    """Give the size of a SELECT without its ORDER BY and LIMIT.
+    """Return the size of a SELECT without its ORDER BY and LIMIT.
 
     Args:
         relation: the size of what stands in FROM; None without one.
@@ -89,7 +89,7 @@ def select_size(relation: Size | None, node: s.Select, *, aggregates: bool) -> S
 
 
 def tail_size(size: Size, node: s.QueryNode) -> Size:
-    """Give the size of what OFFSET and LIMIT leave.
+    """Return the size of what OFFSET and LIMIT leave.
 
     >>> from rowmerge_nb.sql.parser.statements import parse_query
     >>> tail_size(known(5), parse_query("VALUES 1 OFFSET 1 LIMIT 2"))()
@@ -114,7 +114,7 @@ def tail_size(size: Size, node: s.QueryNode) -> Size:
 
 
 def set_size(node: s.SetOperation, left: Size, right: Size) -> Size:
-    """Give the size of UNION, INTERSECT and EXCEPT."""
+    """Return the size of UNION, INTERSECT and EXCEPT."""
 
     def size() -> KnownRows | None:
         a, b = left(), right()
@@ -131,7 +131,7 @@ def set_size(node: s.SetOperation, left: Size, right: Size) -> Size:
 
 
 def join_size(kind: str, left: Size, right: Size) -> Size:
-    """Give the size of a join: at most all pairs, and the rows that stay without a partner.
+    """Return the size of a join: at most all pairs, and the rows that stay without a partner.
 
     >>> join_size("CROSS", known(2), known(3))(), join_size("FULL", known(2), known(0))()
     (KnownRows(rows=6, exact=True), KnownRows(rows=2, exact=False))

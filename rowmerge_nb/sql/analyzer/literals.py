@@ -34,7 +34,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apar
 
 
 def decimal_literal(text: str) -> Constant | None:
-    """Give the constant of decimal digits: leading zeros do not count as precision. None if it has more than 38 digits.
+    """Return the constant of decimal digits: leading zeros do not count as precision. None if it has more than 38 digits.
 
     >>> str(decimal_literal("0.125").type), str(decimal_literal("-12.50").type)
     ('decimal(3,3)', 'decimal(4,2)')
@@ -52,7 +52,7 @@ def decimal_literal(text: str) -> Constant | None:
 
 
 def typed_literal(kind: str, value: str) -> Constant | None:
-    """Give the constant of ``kind 'value'``; None where the text is not one.
+    """Return the constant of ``kind 'value'``; None where the text is not one.
 
     Raises:
         KeyError: there is no such kind of literal.
@@ -119,7 +119,7 @@ def _uuid(value: str) -> Constant:
 
 
 def _is_rounded_out(kind: str, value: str) -> bool:
-    """Is it so near the end of Python's years that its microseconds are beyond?"""
+    """Return whether it is so near the end of Python's years that its microseconds are beyond."""
     try:
         _READERS[kind](value)
     except OverflowError:
@@ -130,7 +130,7 @@ def _is_rounded_out(kind: str, value: str) -> bool:
 
 
 def far_moment(kind: str, value: str) -> Type | None:
-    """Give the type of a DATE or TIMESTAMP literal that Python has no value for; None of all others.
+    """Return the type of a DATE or TIMESTAMP literal that Python has no value for; None of all others.
 
     >>> str(far_moment("date", "12024-02-29")), far_moment("date", "12023-02-29"), far_moment("date", "2024-02-29")
     ('date', None, None)
@@ -193,7 +193,7 @@ def _shown(moment: dt.datetime) -> str:
 
 
 def moment_constant(kind: Type, moment: dt.datetime) -> Constant:
-    """Give a moment, by the clock of the session's zone, as a constant of a type with a day or a clock, rounded to its decimals of a second.
+    """Return a moment, by the clock of the session's zone, as a constant of a type with a day or a clock, rounded to its decimals of a second.
 
     >>> moment_constant(Type("time", (1,)), dt.datetime(2024, 2, 29, 23, 59, 59, 960000, dt.UTC)).value
     '00:00:00.000000'
@@ -247,7 +247,7 @@ _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def interval_literal(node: Interval) -> Constant | None:
-    """Give the constant of an interval, in seconds or in months; None where the text does not fit the units.
+    """Return the constant of an interval, in seconds or in months; None where the text does not fit the units.
 
     >>> from rowmerge_nb.sql.parser import statements as parser
     >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value
@@ -265,7 +265,7 @@ def interval_literal(node: Interval) -> Constant | None:
 
 
 def interval_refusal(node: Interval) -> str:
-    """Say what is wrong with an interval literal, in Trino's words."""
+    """Return what is wrong with an interval literal, in Trino's words."""
     last = node.last if node.last and node.last != node.first else None
     words = f"{node.first} TO {last}" if last else node.first
     return f"Invalid INTERVAL {words} value: {node.value}" if _units(node) else f"Invalid interval qualifier: {words}"

@@ -187,7 +187,7 @@ class _MergeAnalyzer:
         return added
 
     def _taken(self) -> dict[str, st.Span]:
-        """Give the names that clauses with source rows assign, and ``*`` if one takes all; each with its place."""
+        """Return the names that clauses with source rows assign, and ``*`` if one takes all; each with its place."""
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
         stars = [("*", clause.star) for clause in clauses if clause.star is not None]
         return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
@@ -431,19 +431,19 @@ class _MergeAnalyzer:
 
 
 def _without_length(kind: Type) -> Type:
-    """Give the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
+    """Return the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
     if kind.base == "varchar":
         return VARCHAR
     return replace(kind, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in kind.parameters))
 
 
 def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
-    """Give the number of the first value that does not fit its column."""
+    """Return the number of the first value that does not fit its column."""
     return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if not is_assignable(value.type, kind))
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
-    """Say which of the assigned values do not fit their columns, for a hint."""
+    """Return which of the assigned values do not fit their columns, for a hint."""
     found = [
         f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
         for index, value in zip(indexes, values, strict=True)
@@ -453,5 +453,5 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
 
 
 def as_field(field: ScopeField) -> a.Field:
-    """Give a column of a scope the form that the planner gets."""
+    """Return a column of a scope the form that the planner gets."""
     return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

@@ -46,7 +46,7 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
 
 
 def in_one_zone(value: e.Typed) -> bool:
-    """Tell whether a timestamp's zone is the same in all rows: it comes from AT TIME ZONE or with_timezone with a constant, whatever was computed with it since."""
+    """Return whether a timestamp's zone is the same in all rows: it comes from AT TIME ZONE or with_timezone with a constant, whatever was computed with it since."""
     if not isinstance(value, e.Apply):
         return False
     if isinstance(value.detail, e.Written) and value.detail.name in {"at time zone", "with_timezone"}:
@@ -60,7 +60,7 @@ def _is_zone(value: e.Typed) -> bool:
 
 
 def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression, *, unknown: str = "zone") -> e.Typed:
-    """Give the name of a zone: a known one is checked here, another one where it is used.
+    """Return the name of a zone: a known one is checked here, another one where it is used.
 
     Args:
         analyzer: knows the statement, for errors.

@@ -48,7 +48,7 @@ def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed]
 
 
 def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Give NULL alone the type that Trino takes it for at its place."""
+    """Return NULL alone the type that Trino takes it for at its place."""
     kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
     return [e.Constant(kind, None) if value.type == UNKNOWN else value for value, kind in zip(values, kinds, strict=False)]
 
@@ -82,7 +82,7 @@ def _is_dated(value: e.Typed) -> bool:
 
 
 def _is_moved(analyzer: CallAnalyzer, value: e.Typed, node: Expression) -> bool:
-    """Is it what moves by units? NULL alone is of too many types."""
+    """Return whether it is what moves by units NULL alone is of too many types."""
     if value.type == UNKNOWN:
         analyzer.ambiguous(node)
     return _is_dated(value)

@@ -32,7 +32,7 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
         self._count = count
 
     def __getitem__(self, name: str) -> tuple[s.NamedQuery, NamedQueries]:
-        """Give a query and what it sees."""
+        """Return a query and what it sees."""
         position, node = self._entries.get(name, (self._count, None))
         if node is not None and position < self._count:
             return node, NamedQueries(self._around, self._entries, position)
@@ -41,7 +41,7 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
         return self._around[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Give the names, the nearest first."""
+        """Yield the names, the nearest first."""
         own = [name for name, (position, _) in self._entries.items() if position < self._count]
         yield from dict.fromkeys([*own, *(self._around or ())])
 

@@ -51,7 +51,7 @@ _UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE")
 
 
 def parameter_rows(text: str, kinds: Mapping[int, Type]) -> list[tuple[int, str]]:
-    """Give what DESCRIBE INPUT answers.
+    """Return what DESCRIBE INPUT answers.
 
     Args:
         text: what was prepared.
@@ -67,7 +67,7 @@ def parameter_rows(text: str, kinds: Mapping[int, Type]) -> list[tuple[int, str]
 
 
 def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, str, int, bool]]:
-    """Give what DESCRIBE OUTPUT answers.
+    """Return what DESCRIBE OUTPUT answers.
 
     Args:
         fields: the statement's columns.

@@ -67,7 +67,7 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
 
 
 def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
-    """Give the expression of every argument that the call names or fills by position."""
+    """Return the expression of every argument that the call names or fills by position."""
     whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
     hint = f"Its arguments are: {', '.join(names) or 'none'}."
     if len({argument.name is None for argument in statement.arguments}) > 1:

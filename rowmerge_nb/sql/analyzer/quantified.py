@@ -22,7 +22,7 @@ _UNKNOWN: Final = e.Constant(BOOLEAN, None)
 
 
 def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool) -> e.Typed:
-    """Give the meaning of ``value operator ALL (query)``, or with ``every`` false of ANY.
+    """Return the meaning of ``value operator ALL (query)``, or with ``every`` false of ANY.
 
     Of no rows ALL is true and ANY is false. A NULL among the rows leaves open what the other rows do not decide.
 

@@ -81,7 +81,7 @@ class _Above:
         return [*found, self.having] if self.having is not None else found
 
     def changed(self, change: Callable[[e.Typed], e.Typed]) -> _Above:
-        """Give it with other expressions."""
+        """Return it with other expressions."""
         return _Above(
             tuple(replace(output, value=change(output.value)) for output in self.outputs),
             None if self.having is None else change(self.having),
@@ -89,7 +89,7 @@ class _Above:
         )
 
     def replaced(self, pairs: Sequence[tuple[e.Typed, e.Typed]]) -> _Above:
-        """Give it with the second of each pair in the place of the first."""
+        """Return it with the second of each pair in the place of the first."""
         return self.changed(lambda value: e.replaced(value, pairs)) if pairs else self
 
 
@@ -132,7 +132,7 @@ class QueryAnalyzer(RelationAnalyzer):
             self.context.error("MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
-        """Give the queries that can be seen behind a WITH; each of them is analyzed."""
+        """Return the queries that can be seen behind a WITH; each of them is analyzed."""
         return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> QueryAnalyzer:
@@ -349,7 +349,7 @@ class QueryAnalyzer(RelationAnalyzer):
         *,
         alone: bool,
     ) -> str:
-        """Give the text of a SELECT.
+        """Return the text of a SELECT.
 
         Args:
             node: the SELECT.
@@ -434,7 +434,7 @@ class QueryAnalyzer(RelationAnalyzer):
     def _with_total(
         self, grouping: s.GroupingSets, keys: tuple[e.Typed, ...], relation: RelationResult, source: str
     ) -> _Total | None:
-        """Give a grand total's group a row also where there are none: Spark makes no groups of nothing.
+        """Return a grand total's group a row also where there are none: Spark makes no groups of nothing.
 
         One more row of NULLs is put to the others. Aggregates leave it out by its mark, and groups that have no other row are dropped,
         but for that of the total.
@@ -535,7 +535,7 @@ class QueryAnalyzer(RelationAnalyzer):
         return found
 
     def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[Output]) -> e.Typed:
-        """Give a key of GROUP BY the place of the first column that has it."""
+        """Return a key of GROUP BY the place of the first column that has it."""
         node = next((output.node for output in outputs if key in e.walk(output.value)), item)
         return replace(key, origin=self.context.origin(node.span))
 
@@ -630,7 +630,7 @@ def _restored(field: ScopeField, symbol: str) -> str:
 
 
 def _made_below(keys: Sequence[e.Typed], above: _Above) -> list[e.Typed]:
-    """Give what is to be a column below groups: Spark groups by no maps, and neither groups nor aggregates what it takes for chance."""
+    """Return what is to be a column below groups: Spark groups by no maps, and neither groups nor aggregates what it takes for chance."""
     aggregates = [part for value in above.values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     arguments = (part for found in aggregates for part in e.children(found) if not isinstance(part, e.Function))
     opaque = (value for value in (*keys, *arguments) if e.is_opaque(value) and not _reads_outer(value))
@@ -645,7 +645,7 @@ def _reads_outer(value: e.Typed) -> bool:
 def _over_columns(
     keys: tuple[e.Typed, ...] | None, above: _Above, columns: dict[e.Typed, e.Column]
 ) -> tuple[tuple[e.Typed, ...] | None, _Above]:
-    """Give keys, and what is made of their groups, with columns in the place of the values that are computed in them."""
+    """Return keys, and what is made of their groups, with columns in the place of the values that are computed in them."""
     found = (part for value in above.values for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping")
     pairs: list[tuple[e.Typed, e.Typed]] = [
         (part, replace(part, arguments=tuple(columns.get(key, key) for key in part.arguments))) for part in found
@@ -665,7 +665,7 @@ def _is_twofold(grouping: s.GroupingSets, keys: tuple[e.Typed, ...], values: Seq
 
 
 def _over_groups(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
-    """Give an expression over groups that are columns; an aggregate over a window stays one, its arguments are such columns."""
+    """Return an expression over groups that are columns; an aggregate over a window stays one, its arguments are such columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
         inner = [(part, e.replaced(part, made)) for part in e.children(window) if part is not window.function]
@@ -675,7 +675,7 @@ def _over_groups(value: e.Typed, made: Sequence[tuple[e.Typed, e.Typed]]) -> e.T
 
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
-    """Give the aggregates beside the same over marked rows alone."""
+    """Return the aggregates beside the same over marked rows alone."""
     found = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     both = ((part, part.filter) for part in found)
     return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]

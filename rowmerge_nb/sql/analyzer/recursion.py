@@ -33,7 +33,7 @@ class Recursion:
 
 
 def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
-    """Give a query of WITH RECURSIVE as a recursion; None for one that does not name itself, which is a query like others.
+    """Return a query of WITH RECURSIVE as a recursion; None for one that does not name itself, which is a query like others.
 
     Raises:
         AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE, INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
@@ -71,7 +71,7 @@ def recursive_rows(
     seen: NamedQueries,
     analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
 ) -> QueryResult:
-    """Give what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
+    """Return what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
 
     As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
     step would stand in its plan as often as all steps after it name them.
@@ -130,7 +130,7 @@ class AnalyzedQuery(s.QueryBody):
     result: QueryResult
 
     def again(self, context: Context) -> QueryResult:
-        """Give it once more, with symbols of its own."""
+        """Return it once more, with symbols of its own."""
         result = self.result
         symbols = [context.symbols.new(field.symbol) for field in result.fields]
         fields = tuple(replace(field, symbol=symbol) for field, symbol in zip(result.fields, symbols, strict=True))
@@ -138,7 +138,7 @@ class AnalyzedQuery(s.QueryBody):
 
 
 def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
-    """Give a query of WITH that has these rows."""
+    """Return a query of WITH that has these rows."""
     span = entry.query.span
     return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
 
@@ -153,7 +153,7 @@ def _columns(result: QueryResult) -> str:
 
 
 def _apart(result: QueryResult) -> QueryResult:
-    """Give a query whose values Spark computes before what is made of them.
+    """Return a query whose values Spark computes before what is made of them.
 
     It would else put each level's expressions into the next one's, and they would double from level to level. Past a sample, even of all rows,
     it moves nothing.
@@ -222,14 +222,14 @@ def _limit(query: s.QueryNode) -> Span:
 
 
 def _references(node: Any, name: str) -> Iterator[s.Node]:
-    """Give the places where a query of WITH is named, those left out at which another one has its name."""
+    """Yield the places where a query of WITH is named, those left out at which another one has its name."""
     for part in _parts(node, name):
         if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
             yield part
 
 
 def _parts(node: Any, hidden: str = "") -> Iterator[s.Node]:
-    """Give a node and all within it, queries in expressions too, without those that define a query of a name themselves."""
+    """Yield a node and all within it, queries in expressions too, without those that define a query of a name themselves."""
     if isinstance(node, tuple):
         for part in node:
             yield from _parts(part, hidden)

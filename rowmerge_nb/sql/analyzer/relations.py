@@ -72,7 +72,7 @@ class QueryResult:
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
     ) -> e.Subquery:
-        """Give the query as a value; see `rowmerge_nb.sql.typed.expressions.Subquery` for the arguments."""
+        """Return the query as a value; see `rowmerge_nb.sql.typed.expressions.Subquery` for the arguments."""
         return e.Subquery(
             kind,
             name,
@@ -93,20 +93,20 @@ class QueryResult:
         return tuple(dict.fromkeys(column for column, _ in self.reaching))
 
     def as_value(self) -> str:
-        """Give the text of the query as one column: its own, or a row of all."""
+        """Return the text of the query as one column: its own, or a row of all."""
         if len(self.fields) == 1:
             return self.spark
         pairs = (f"{e.text_literal(f.name or f'field{i}')}, {backquoted(f.symbol)}" for i, f in enumerate(self.fields))
         return f"SELECT named_struct({', '.join(pairs)}) FROM ({self.spark})"
 
     def cast_to(self, kinds: Sequence[Type]) -> str:
-        """Give the text of the query with its columns coerced."""
+        """Return the text of the query with its columns coerced."""
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.spark
         return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
 
     def entries(self, kinds: Sequence[Type]) -> str:
-        """Give the text of the query with its columns coerced, and arrays of entries in place of maps; see `rowmerge_nb.sql.spark.maps`."""
+        """Return the text of the query with its columns coerced, and arrays of entries in place of maps; see `rowmerge_nb.sql.spark.maps`."""
         if not any(map(has_map, kinds)):
             return self.cast_to(kinds)
         columns = (e.Column(kind, field.symbol) for field, kind in zip(self.fields, kinds, strict=True))
@@ -114,12 +114,12 @@ class QueryResult:
         return f"SELECT {', '.join(items)} FROM ({self.cast_to(kinds)})"
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
-        """Give the query with its columns coerced."""
+        """Return the query with its columns coerced."""
         fields = tuple(replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True))
         return replace(self, fields=fields, spark=self.cast_to(kinds), tree=self.coerced_tree(kinds), rows=None)
 
     def empty(self, code: str, message: str, symbol: str) -> QueryResult:
-        """Give the query so that it fails where it has a row.
+        """Return the query so that it fails where it has a row.
 
         The rows are counted first: a condition on no column Spark would move to where there are rows.
 
@@ -136,7 +136,7 @@ class QueryResult:
         return replace(self, spark=f"SELECT {columns} FROM ({inner}) WHERE {print_spark(condition)}")
 
     def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
-        """Give ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
+        """Return ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
 
         Args:
             items: the values, coerced to the types of the query's columns.
@@ -156,7 +156,7 @@ class QueryResult:
     def stored_in(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
     ) -> str:
-        """Give the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked.
+        """Return the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked.
 
         Args:
             columns: the table's columns.
@@ -170,7 +170,7 @@ class QueryResult:
     def stored_tree(
         self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
     ) -> q.Query | None:
-        """Give the same as a tree; see `stored_in`."""
+        """Return the same as a tree; see `stored_in`."""
         if self.tree is None:
             return None
         values = self._stored_values(columns, chosen, omitted)
@@ -198,7 +198,7 @@ class QueryResult:
         return values
 
     def coerced_tree(self, kinds: Sequence[Type]) -> q.Query | None:
-        """Give the query as a tree with its columns coerced."""
+        """Return the query as a tree with its columns coerced."""
         if self.tree is None or all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.tree
         pairs = ((e.Column(f.type, f.symbol), e.Column(kind, f.symbol)) for f, kind in zip(self.fields, kinds, strict=True))
@@ -206,7 +206,7 @@ class QueryResult:
         return q.Coerced(self.tree, tuple(values))
 
     def coerced(self, kinds: Sequence[Type], how: str | None = None) -> list[str]:
-        """Give the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
+        """Return the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
         return [
             f"{print_spark(e.Apply(kind, 'cast', (e.Column(f.type, f.symbol),), how))} AS {backquoted(f.symbol)}"
             for f, kind in zip(self.fields, kinds, strict=True)
@@ -264,15 +264,15 @@ class RelationAnalyzer:
         raise NotImplementedError
 
     def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
-        """Give an analyzer of the same statement for another place."""
+        """Return an analyzer of the same statement for another place."""
         return type(self)(self.context, parent, named)
 
     def expressions(self, fields: tuple[ScopeField, ...], site: ExpressionSite) -> ExpressionAnalyzer:
-        """Give an analyzer for expressions over these fields."""
+        """Return an analyzer for expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def printed(self, value: e.Typed, node: s.Node) -> str:
-        """Give the text of a whole expression, marked by where it was written; a key of GROUP BY has its mark, the same wherever it stands."""
+        """Return the text of a whole expression, marked by where it was written; a key of GROUP BY has its mark, the same wherever it stands."""
         return print_spark(value if value.origin is not None else replace(value, origin=self.context.origin(node.span)))
 
     # -- relations ------------------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ class RelationAnalyzer:
             )
 
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
-        """Give the relation of a table under the name that is written."""
+        """Return the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
         shown = len(binding.columns)
         fields = tuple(
@@ -693,14 +693,14 @@ def joined_tree(
     condition: e.Typed | None,
     shared: tuple[tuple[e.Column, e.Typed], ...] = (),
 ) -> q.Query | None:
-    """Give the tree of a join; see `rowmerge_nb.sql.typed.queries.Joined` for the arguments."""
+    """Return the tree of a join; see `rowmerge_nb.sql.typed.queries.Joined` for the arguments."""
     if left.tree is None or right.tree is None:
         return None
     return q.Joined(kind, left.tree, right.tree, condition, shared, right.lateral)
 
 
 def _reflected(value: e.Typed, own: frozenset[str]) -> list[e.Typed]:
-    """Give the largest parts of an expression that call by reflection and read nothing but certain columns."""
+    """Return the largest parts of an expression that call by reflection and read nothing but certain columns."""
     if e.reflected_function(value) is None or isinstance(value, e.Function):
         return []
     if e.references(value) <= own:

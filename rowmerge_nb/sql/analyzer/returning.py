@@ -29,7 +29,7 @@ _WORDS: Final = "in RETURNING"
 
 
 def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
-    """Give the finished form of an analyzed expression.
+    """Return the finished form of an analyzed expression.
 
     Args:
         context: the statement's state.

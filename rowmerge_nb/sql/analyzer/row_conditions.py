@@ -43,7 +43,7 @@ class RowConditions:
     era: Era
 
     def read(self, text: str) -> Typed:
-        """Give the meaning of a condition; a name without an alias that both sides have is the target's column.
+        """Return the meaning of a condition; a name without an alias that both sides have is the target's column.
 
         Raises:
             RowMergeError: it is wrong, at its place within the condition, which is the error's ``statement``; NOT_SUPPORTED for
@@ -55,7 +55,7 @@ class RowConditions:
         return self._read(text, tuple(fields))
 
     def like(self, columns: Mapping[str, Any], marks: Sequence[str]) -> Typed | None:
-        """Give the condition that one of both sides has all these values; None where neither can.
+        """Return the condition that one of both sides has all these values; None where neither can.
 
         Args:
             columns: the values, by columns of either side. Each is compared as its column's type compares it, texts with other types by
@@ -107,7 +107,7 @@ class RowConditions:
 
 
 def names_of_sides(analysis: RowChangeAnalysis) -> tuple[Mapping[str, None], Mapping[str, None]]:
-    """Give the names of the target's columns and of the source's, as rows have them."""
+    """Return the names of the target's columns and of the source's, as rows have them."""
     target, source = (dict.fromkeys(f.name or f.symbol for f in side) for side in (analysis.target_fields, _source(analysis)))
     return target, source
 

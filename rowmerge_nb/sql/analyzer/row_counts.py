@@ -54,7 +54,7 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
 def computed_row_counts(
     text: str, statement: Execute, tables: Callable[[], AbstractContextManager[Tables]], era: Era
 ) -> list[str]:
-    """Give the values of EXECUTE as they stand in what it executes: numbers of rows computed, the others as they are written.
+    """Return the values of EXECUTE as they stand in what it executes: numbers of rows computed, the others as they are written.
 
     Args:
         text: what is executed.
@@ -89,7 +89,7 @@ def computed_row_counts(
 
 
 def _shown(code: str, place: Place, written: Span, statement: Execute) -> Span:
-    """Give where an error about a number of rows is told: Trino names places in what is executed, but for types.
+    """Return where an error about a number of rows is told: Trino names places in what is executed, but for types.
 
     Of what was prepared, which Trino writes anew, and the user does not see, it is the value's place.
     """
@@ -114,7 +114,7 @@ _HINT: Final = "Give a number."
 
 
 def _beyond(clause: str, count: int) -> tuple[str, str] | None:
-    """Give what is wrong with a number of rows that is too small."""
+    """Return what is wrong with a number of rows that is too small."""
     fetch = clause == "FETCH FIRST"
     if count >= fetch:
         return None
@@ -127,7 +127,7 @@ def _null(clause: str, shown: str) -> tuple[str, str]:
 
 
 def _objection(value: s.Expression, clause: str) -> tuple[str, str] | None:
-    """Give what is wrong with a number of rows: a code, and a message."""
+    """Return what is wrong with a number of rows: a code, and a message."""
     if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal) and value.operand.kind == "integer":
         return _beyond(clause, -int(value.operand.value))
     if not isinstance(value, s.Literal):

@@ -52,7 +52,7 @@ class Symbols:
         self._counts: dict[str, int] = {}
 
     def new(self, name: str | None) -> str:
-        """Give a symbol like this name that no other column of the statement has."""
+        """Return a symbol like this name that no other column of the statement has."""
         base = _UNSAFE.sub("_", (name or "expr").lower().lstrip("$")) or "expr"
         symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
@@ -156,7 +156,7 @@ class Scope:
         return depth > 0 and scope is not None and scope.barrier
 
     def like(self, parts: Sequence[str]) -> str | None:
-        """Give the visible name most like this one, qualified where the parts are; None if none is near.
+        """Return the visible name most like this one, qualified where the parts are; None if none is near.
 
         Of a qualified name the column is compared with those of the same table; a column of just this name in another table
         comes after them.

@@ -27,7 +27,7 @@ class Output:
 
 
 def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> list[Output]:
-    """Give the columns of a SELECT list.
+    """Return the columns of a SELECT list.
 
     Args:
         node: the SELECT.
@@ -54,7 +54,7 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: Relation
 
 
 def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Typed) -> ScopeField:
-    """Give the column that an item of a SELECT list makes, but for its symbol.
+    """Return the column that an item of a SELECT list makes, but for its symbol.
 
     Args:
         item: the item.
@@ -72,7 +72,7 @@ def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Type
 
 
 def expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
-    """Give the columns that ``*`` or ``t.*`` means.
+    """Return the columns that ``*`` or ``t.*`` means.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES, and that of a column that is refused.
@@ -103,7 +103,7 @@ def _expanded(context: Context, item: s.AllColumns, relation: RelationResult | N
 
 
 def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Output], clause: str) -> Output | None:
-    """Give the column that a number in GROUP BY or ORDER BY means; None for what is no number.
+    """Return the column that a number in GROUP BY or ORDER BY means; None for what is no number.
 
     Raises:
         AnalysisError: INVALID_COLUMN_REFERENCE, there is no such column.
@@ -115,7 +115,7 @@ def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Outp
 
 
 def _place(item: s.Expression) -> int | None:
-    """Give the number that an expression is; with a minus before it, it is one too."""
+    """Return the number that an expression is; with a minus before it, it is one too."""
     if isinstance(item, s.Unary) and item.operator == "-" and isinstance(item.operand, s.Literal):
         place = _place(item.operand)
         return None if place is None else -place
@@ -123,7 +123,7 @@ def _place(item: s.Expression) -> int | None:
 
 
 def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
-    """Give the expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
+    """Return the expressions of a SELECT list by their names, None for a name that several have; a volatile one is read as a column."""
     found: dict[str, e.Typed | None] = {}
     for output in outputs:
         if output.field.name is not None:
@@ -146,7 +146,7 @@ def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, relation: Rela
 
 
 def _fields(item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[Output]:
-    """Give the fields of a row as columns."""
+    """Return the fields of a row as columns."""
     row = analyzer.analyze(target)
     if row.type.base != "row":
         span = replace(analyzer.select or item.span, about=item.span)

@@ -40,7 +40,7 @@ def set_time_zone(context: Context, statement: st.Statement) -> a.SettingAnalysi
 
 
 def _zone(context: Context, node: s.Expression) -> str:
-    """Give the name of the zone that an expression means."""
+    """Return the name of the zone that an expression means."""
     refuse_subqueries(context, node)
     value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("SET TIME ZONE")).analyze(node)
     span = context.statement_span(node.span)

@@ -136,7 +136,7 @@ def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
-    """Give the columns of a prepared statement, and the types of its parameters by their places."""
+    """Return the columns of a prepared statement, and the types of its parameters by their places."""
     kinds: dict[int, Type] = {}
     if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
         return (), kinds

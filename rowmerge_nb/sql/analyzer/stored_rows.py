@@ -35,7 +35,7 @@ class StoredRows:
     columns: tuple[ColumnMetadata, ...]
 
     def span_of(self, code: str, message: str) -> Span | None:
-        """Give the place of the first constant that an error can be about; None if it is about none of them.
+        """Return the place of the first constant that an error can be about; None if it is about none of them.
 
         Args:
             code: Trino's code of the error.
@@ -52,7 +52,7 @@ class StoredRows:
 
 
 def _unfit(values: pa.ChunkedArray, kind: Type, column: ColumnMetadata, code: str, message: str) -> pa.ChunkedArray | None:
-    """Tell of each value whether the error can be about it; None if it is not about the column."""
+    """Return for each value whether the error can be about it; None if it is not about the column."""
     if code == "CONSTRAINT_VIOLATION":
         about = not column.nullable and message.endswith(f"NOT NULL column: {column.name.lower()}")
         return values.is_null() if about else None
@@ -68,7 +68,7 @@ def _unfit(values: pa.ChunkedArray, kind: Type, column: ColumnMetadata, code: st
 
 
 def _value_in(message: str, kind: Type) -> str | None:
-    """Give the number that a column's type cannot hold, as a message has it."""
+    """Return the number that a column's type cannot hold, as a message has it."""
     name = f"DECIMAL({', '.join(map(str, kind.parameters))})" if kind.base == "decimal" else kind.base.upper()
     pattern = rf"Out of range for {kind.base}: (?P<far>\S+)|Cannot cast (?:[^']* )?'(?P<cast>[^']*)' to {re.escape(name)}"
     match = re.fullmatch(pattern, message)
@@ -76,7 +76,7 @@ def _value_in(message: str, kind: Type) -> str | None:
 
 
 def _value(text: str, kind: Type) -> Any:
-    """Give a number as a value of a column of constants."""
+    """Return a number as a value of a column of constants."""
     try:
         if is_integer(kind):
             return int(text)

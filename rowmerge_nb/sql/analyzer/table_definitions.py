@@ -91,7 +91,7 @@ class _Columns:
         self._inherited: Mapping[str, Any] | None = None
 
     def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
-        """Give them in their order, and the properties that come with one of the tables."""
+        """Return them in their order, and the properties that come with one of the tables."""
         for element in elements:
             if isinstance(element, st.LikeTable):
                 self._add_like(element)
@@ -161,7 +161,7 @@ class _Columns:
 def _queried(
     context: Context, catalog: str, statement: st.CreateTable, query: st.Query
 ) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
-    """Give the columns that CREATE TABLE AS makes, the text of its rows with what it reads, and their tree."""
+    """Return the columns that CREATE TABLE AS makes, the text of its rows with what it reads, and their tree."""
     result = QueryAnalyzer(context).query(query.tree)
     given = query_columns(context, statement.column_aliases, result)
     keeps = context.tables.keeps_sizes(catalog)
@@ -175,7 +175,7 @@ def _queried(
 
 
 def _created_tree(result: QueryResult, columns: Sequence[ColumnMetadata], statement: st.CreateTable) -> q.Query | None:
-    """Give the tree of what goes into a table that is made of a query."""
+    """Return the tree of what goes into a table that is made of a query."""
     if result.tree is None:
         return None
     named = zip(result.fields, columns, strict=True)

@@ -35,7 +35,7 @@ _KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
 
 
 def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
-    """Give what a call of a table function gives for its parameters, by their names; those of no two functions are alike.
+    """Return what a call of a table function gives for its parameters, by their names; those of no two functions are alike.
 
     Raises:
         AnalysisError: FUNCTION_NOT_FOUND, and what Trino says of arguments that are wrong.
@@ -55,7 +55,7 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
 
 
 def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
-    """Give the columns of a relation that ``exclude_columns`` leaves, which have no qualifier.
+    """Return the columns of a relation that ``exclude_columns`` leaves, which have no qualifier.
 
     Args:
         context: the statement's state.
@@ -76,7 +76,7 @@ def kept_columns(context: Context, columns: s.Expression, fields: Sequence[Scope
 
 
 def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer) -> tuple[ScopeField, str]:
-    """Give the rows of ``sequence``.
+    """Return the rows of ``sequence``.
 
     Args:
         context: the statement's state.
@@ -99,7 +99,7 @@ def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer:
 
 
 def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
-    """Give what is given for each parameter: all arguments are named, or none is."""
+    """Return what is given for each parameter: all arguments are named, or none is."""
     named = [parameter for parameter, _ in node.arguments if parameter is not None]
     if named and len(named) < len(node.arguments):
         context.error(

@@ -77,7 +77,7 @@ def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProc
 def _constraint(
     context: Context, procedure: TableProcedure, target: a.TableBinding, statement: st.AlterTable, where: s.Expression | None
 ) -> Constraint:
-    """Give what WHERE says of columns, all of it: a row that it leaves out is not to decide what becomes of a file."""
+    """Return what WHERE says of columns, all of it: a row that it leaves out is not to decide what becomes of a file."""
     if where is None:
         return Constraint()
     if not procedure.rewrites:
@@ -100,7 +100,7 @@ def _constraint(
 
 
 def _arguments(context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute) -> Mapping[str, Any]:
-    """Give the value of every argument, that which is meant where none is given."""
+    """Return the value of every argument, that which is meant where none is given."""
     whole, known = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
     hint = f"Its arguments are: {', '.join(known)}." if known else "It has no arguments."
     if len({argument.name is None for argument in action.arguments}) > 1:
@@ -128,7 +128,7 @@ def _arguments(context: Context, catalog: str, procedure: TableProcedure, action
 
 
 def _value(context: Context, wanted: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
-    """Give the value of an argument, as the connector wants it."""
+    """Return the value of an argument, as the connector wants it."""
     code, shown = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
     refuse_subqueries(context, argument.value)
     analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))

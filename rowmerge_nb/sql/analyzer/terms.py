@@ -18,7 +18,7 @@ MOST_LEVELS: Final = 8
 
 
 def typed_condition(context: Context, node: s.Expression, tree: e.Typed, words: str) -> a.TypedExpression:
-    """Give the finished form of a condition, with its parts.
+    """Return the finished form of a condition, with its parts.
 
     Args:
         context: the statement's state.

@@ -46,15 +46,15 @@ class WrittenRow:
         return found if len(found) == len(constants) else None
 
     def types(self) -> Sequence[Type | None]:
-        """Give the types of its values."""
+        """Return the types of its values."""
         return [cell.type for cell in self.cells]
 
     def types_of(self, _row: int) -> list[Type]:
-        """Give the types of its values."""
+        """Return the types of its values."""
         return [cell.type for cell in self.cells]
 
     def span_of(self, _row: int, column: int) -> Span:
-        """Give the place of a value."""
+        """Return the place of a value."""
         return self.nodes[column].span
 
 
@@ -76,20 +76,20 @@ class LiteralRows:
         return len(self.columns)
 
     def types(self) -> Sequence[Type | None]:
-        """Give the types that the columns have in common; None for a column whose literals have none."""
+        """Return the types that the columns have in common; None for a column whose literals have none."""
         return [column.type for column in self.columns]
 
     def types_of(self, row: int) -> list[Type]:
-        """Give the types of one row."""
+        """Return the types of one row."""
         run = self.node.run
         return [literal_constant(text).type for text in run.texts[row * run.width : (row + 1) * run.width]]
 
     def span_of(self, row: int, column: int) -> Span:
-        """Give the place of a value."""
+        """Return the place of a value."""
         return self.node.run.span_of(row * self.width + column)
 
     def before(self, row: int) -> LiteralRows:
-        """Give the rows before one of them."""
+        """Return the rows before one of them."""
         run = self.node.run
         return replace(self, columns=tuple(ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)))
 
@@ -110,7 +110,7 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
 
 
 def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
-    """Give a row as it was written; an expression that gives a row is that row, however it was made."""
+    """Return a row as it was written; an expression that gives a row is that row, however it was made."""
     if isinstance(row, s.RowConstructor):
         return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
     value = analyzer.analyze(row)
@@ -121,7 +121,7 @@ def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Give the columns of rows of literals that were read at once.
+    """Return the columns of rows of literals that were read at once.
 
     Raises:
         AnalysisError: INVALID_LITERAL for the first literal that is none.
@@ -143,7 +143,7 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Give the types that the rows of VALUES have in common.
+    """Return the types that the rows of VALUES have in common.
 
     Raises:
         AnalysisError: TYPE_MISMATCH for the first row that has another number of values, or values of other types, than those before.
@@ -180,7 +180,7 @@ def _refuse(context: Context, node: s.Values, kinds: list[Type], part: Part) -> 
 
 
 def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
-    """Give the rows of VALUES as data; None if something in them has to be computed.
+    """Return the rows of VALUES as data; None if something in them has to be computed.
 
     Args:
         parts: the rows.

@@ -27,7 +27,7 @@ _TEMPORAL: Final = frozenset({"date", "timestamp", _ZONED})
 
 
 def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion:
-    """Give the version that a query period points at.
+    """Return the version that a query period points at.
 
     Raises:
         AnalysisError: EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH for a moment of another type, INVALID_ARGUMENTS for NULL and for a moment that
@@ -65,7 +65,7 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
 
 
 def _plain(value: e.Constant) -> Any:
-    """Give the value of a literal."""
+    """Return the value of a literal."""
     text, kind = value.value, value.type
     if text is None:
         return None
@@ -80,7 +80,7 @@ def _plain(value: e.Constant) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """Give a moment with its own zone as Python has it; all else stays as it is."""
+    """Return a moment with its own zone as Python has it; all else stays as it is."""
     return value["instant"].astimezone(zone_info(value["zone"])) if isinstance(value, dict) else value
 
 

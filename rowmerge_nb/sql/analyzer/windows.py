@@ -36,7 +36,7 @@ _RANGE: Final = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
 
 
 def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]:
-    """Give the windows of a WINDOW clause by their names; each may be made of those before it."""
+    """Return the windows of a WINDOW clause by their names; each may be made of those before it."""
     found: dict[str, s.Window] = {}
     for name, window in node.windows:
         key = _key(analyzer, name)
@@ -53,7 +53,7 @@ def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
 
 
 def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
-    """Give a window with what it takes from the one that it names."""
+    """Return a window with what it takes from the one that it names."""
     if window.name is None:
         return window
     error = analyzer.context.error
@@ -80,14 +80,14 @@ def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str
 
 
 def order_span(analyzer: CallAnalyzer, order_by: Sequence[s.SortItem]) -> Span:
-    """Give the place of a window's ORDER BY, whose words stand before its first key."""
+    """Return the place of a window's ORDER BY, whose words stand before its first key."""
     first, last = order_by[0].span, order_by[-1].span
     start = analyzer.context.text.upper().rindex("ORDER", 0, first.start)
     return Span.within(analyzer.context.text, start, last.end)
 
 
 def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
-    """Give the place of what stands in a window's parentheses, or of its name where it has none."""
+    """Return the place of what stands in a window's parentheses, or of its name where it has none."""
     text, span = analyzer.context.text, window.span
     start = text.find("(", span.start, span.end) + 1
     if not start:
@@ -99,7 +99,7 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 def analyzed_window(
     analyzer: CallAnalyzer, window: s.Window, node: s.Call | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
-    """Give what partitions a window, its frame and its keys.
+    """Return what partitions a window, its frame and its keys.
 
     Args:
         analyzer: knows the names that the window may read.
@@ -154,7 +154,7 @@ def check_only_aggregates(analyzer: CallAnalyzer, node: s.Call) -> None:
 def analyzed_frame(
     analyzer: CallAnalyzer, window: s.Window, order_by: Sequence[e.Sort]
 ) -> tuple[e.Frame | None, tuple[e.Sort, ...]]:
-    """Give the frame of a window, and its keys: of RANGE with an offset in the type in which both are added.
+    """Return the frame of a window, and its keys: of RANGE with an offset in the type in which both are added.
 
     Raises:
         AnalysisError: where Trino refuses the frame; NOT_SUPPORTED for an offset that is no constant.

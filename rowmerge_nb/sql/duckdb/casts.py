@@ -27,7 +27,7 @@ _MICROS: Final = 6
 
 
 def is_total(source: Type, target: Type) -> bool:
-    """Tell whether a cast succeeds for every value.
+    """Return whether a cast succeeds for every value.
 
     >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
     >>> is_total(INTEGER, BIGINT), is_total(BIGINT, INTEGER)

@@ -110,5 +110,5 @@ def nested_cast(text: str, source: Type, target: Type, cast: Callable[[str, Type
 
 
 def _depth(kind: Type) -> int:
-    """Give how many types there are one within the other, so that no parameter is taken for that of a lambda around it."""
+    """Return how many types there are one within the other, so that no parameter is taken for that of a lambda around it."""
     return 1 + max((_depth(part) for part in kind.parameters if isinstance(part, Type)), default=0)

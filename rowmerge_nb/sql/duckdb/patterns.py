@@ -192,7 +192,7 @@ def _plain(character: str) -> str:
 
 
 def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
-    r"""Give a pattern for RE2, whether it may match an empty text, and how many groups it has.
+    r"""Return a pattern for RE2, whether it may match an empty text, and how many groups it has.
 
     Raises:
         UnprintableError: RE2 has none that is known to mean the same.
@@ -237,7 +237,7 @@ def pattern_text(node: e.Apply, text: str) -> str:
 
 
 def _constant(node: e.Typed) -> str | None:
-    """Give the text of a constant, be it one that was coerced; None of all else."""
+    """Return the text of a constant, be it one that was coerced; None of all else."""
     while isinstance(node, e.Apply) and node.name == "cast":
         (node,) = node.arguments
     return node.value if isinstance(node, e.Constant) else None

@@ -80,7 +80,7 @@ class PagePrinter:
             self._prefix = f"${self._prefix}"
 
     def symbol(self, index: int) -> str:
-        """Give the name of a query's answer, which no column of the page has.
+        """Return the name of a query's answer, which no column of the page has.
 
         >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
         ('$q1', '$$q1')
@@ -128,13 +128,13 @@ class PagePrinter:
         return self._bounded(_Printer(self, safe=False).text(node))
 
     def numbered(self, query: e.Subquery) -> str:
-        """Give the name under which texts speak of a query."""
+        """Return the name under which texts speak of a query."""
         if query not in self.subqueries:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
 
     def listed(self, known: ConstantSet) -> str:
-        """Give the name under which texts speak of a list."""
+        """Return the name under which texts speak of a list."""
         self.lists[known.name] = known.whole
         return quoted(known.name)
 
@@ -145,7 +145,7 @@ class PagePrinter:
 
 
 def is_null(tree: e.Typed) -> bool:
-    """Tell whether an expression is NULL as it stands; of whatever type, since nothing is computed.
+    """Return whether an expression is NULL as it stands; of whatever type, since nothing is computed.
 
     >>> is_null(e.Apply(BOOLEAN, "cast", (e.Constant(UNKNOWN, None),)))
     True
@@ -470,7 +470,7 @@ class _Printer:
 
 
 def may_fail(node: e.Typed) -> bool:
-    """Tell whether computing an expression may end in an error."""
+    """Return whether computing an expression may end in an error."""
     return any(_fails(part) for part in e.walk(node) if isinstance(part, e.Apply))
 
 

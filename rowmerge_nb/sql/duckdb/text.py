@@ -45,7 +45,7 @@ class UnprintableError(Exception):
 
 
 def duckdb_type(kind: Type) -> str:
-    """Give the DuckDB type that holds a type's values.
+    """Return the DuckDB type that holds a type's values.
 
     Raises:
         UnprintableError: values of that type are not computed with.
@@ -69,7 +69,7 @@ def duckdb_type(kind: Type) -> str:
 
 
 def field_names(kind: Type) -> list[str]:
-    """Give the names that the fields of a row have as a struct, all of them different.
+    """Return the names that the fields of a row have as a struct, all of them different.
 
     >>> from rowmerge_nb.spi.types import INTEGER, row_of
     >>> field_names(row_of([("a", INTEGER), (None, INTEGER), ("A", INTEGER)]))

@@ -53,7 +53,7 @@ def _checked(tried: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer | None:
-    """Give what writes casts of text to a type; None where there is nothing that is known to mean the same."""
+    """Return what writes casts of text to a type; None where there is nothing that is known to mean the same."""
     return _READERS.get(target.base)
 
 

@@ -117,7 +117,7 @@ _NONE: Final = "'n', 0D, 'my', 0D, 'mx', 0D, 'c', 0D, 'sy', 0D, 'sx', 0D"
 
 
 def bound(names: dict[str, str], body: str) -> str:
-    """Give names to values, of which each may use those before it."""
+    """Return names to values, of which each may use those before it."""
     for name, value in reversed(names.items()):
         body = f"transform(array({value}), {name} -> {body})[0]"
     return body

@@ -108,7 +108,7 @@ _DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
 
 
 def _not_in_base_64(text: str, digits: str) -> str:
-    """Say what Java says of a text that is not in base 64: what stops the first reading of it from its beginning.
+    """Return what Java says of a text that is not in base 64: what stops the first reading of it from its beginning.
 
     Args:
         text: the text as messages name it.

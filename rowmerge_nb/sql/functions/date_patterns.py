@@ -34,7 +34,7 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Is it written in digits?"""
+        """Return whether it is written in digits."""
         return self.field not in _WORDS
 
 

@@ -59,7 +59,7 @@ class FormatError(ValueError):
 
 
 def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
-    """Give the type that each argument is cast to for Spark's FORMAT_STRING.
+    """Return the type that each argument is cast to for Spark's FORMAT_STRING.
 
     Args:
         literal: the format.
@@ -92,7 +92,7 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
 
 
 def with_moments(literal: str, kinds: list[Type]) -> tuple[str, list[Moment]]:
-    """Give the format with texts in the place of the parts of moments, and what these texts are: further arguments of it.
+    """Return the format with texts in the place of the parts of moments, and what these texts are: further arguments of it.
 
     Args:
         literal: the format, which `argument_types` has found right.

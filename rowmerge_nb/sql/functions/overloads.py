@@ -92,7 +92,7 @@ class Overload:
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
-        """Give types of the signature as Trino lists them."""
+        """Return types of the signature as Trino lists them."""
         if not self._in_capitals:
             types = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), types)
         return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
@@ -152,7 +152,7 @@ def parts(text: str) -> list[str]:
 
 
 def rows_of(text: str) -> tuple[Overload, ...]:
-    """Give the signatures that a table's text has, in its order.
+    """Return the signatures that a table's text has, in its order.
 
     >>> [str(row) for row in rows_of("pi() -> double | pi()")]
     ['pi()']
@@ -161,7 +161,7 @@ def rows_of(text: str) -> tuple[Overload, ...]:
 
 
 def overloads(name: str) -> tuple[Overload, ...]:
-    """Give the signatures of a function of whatever kind; none if there is no such function.
+    """Return the signatures of a function of whatever kind; none if there is no such function.
 
     >>> [str(overload) for overload in overloads("starts_with")]
     ['starts_with(varchar(x), varchar(y))']
@@ -170,7 +170,7 @@ def overloads(name: str) -> tuple[Overload, ...]:
 
 
 def is_aggregate(name: str) -> bool:
-    """Is it an aggregate function?
+    """Return whether it is an aggregate function.
 
     >>> is_aggregate("sum"), is_aggregate("abs")
     (True, False)
@@ -179,7 +179,7 @@ def is_aggregate(name: str) -> bool:
 
 
 def is_window(name: str) -> bool:
-    """Is it a function that only makes sense with OVER?
+    """Return whether it is a function that only makes sense with OVER.
 
     >>> is_window("row_number")
     True
@@ -188,7 +188,7 @@ def is_window(name: str) -> bool:
 
 
 def known() -> tuple[str, ...]:
-    """Give the names of all functions that this engine has.
+    """Return the names of all functions that this engine has.
 
     >>> "upper" in known()
     True
@@ -198,7 +198,7 @@ def known() -> tuple[str, ...]:
 
 
 def listed() -> list[tuple[str, Overload]]:
-    """Give all signatures that are not refused, each with the kind of its function."""
+    """Return all signatures that are not refused, each with the kind of its function."""
     tables = (("scalar", SCALARS), ("aggregate", AGGREGATES), ("window", WINDOWS))
     found = ((kind, entry) for kind, table in tables for entries in _table(table).values() for entry in entries)
     return [(kind, entry) for kind, entry in found if not (entry.refusal or entry.special)]

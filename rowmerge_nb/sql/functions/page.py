@@ -79,7 +79,7 @@ _SYNTAX: Final = (
 
 
 def page() -> str:
-    """Give the page's text.
+    """Return the page's text.
 
     >>> page().splitlines()[0]
     '# Functions'

@@ -109,7 +109,7 @@ class Structure:
         self._last, self._closed = False, []
 
     def repeated(self, *, optional: bool) -> None:
-        """Tell how often the last part is there: perhaps not at all."""
+        """Report how often the last part is there: perhaps not at all."""
         if not self._repeated and optional:
             self._last = False
             self._uncertain(self._closed)
@@ -133,7 +133,7 @@ class Structure:
             self.atom(takes=text not in {"^", "$"} and match["escaped"] not in _PLACES)
 
     def end(self, *, extended: bool) -> None:
-        """Tell that the pattern ends; in an extended one blanks and comments mean nothing, and nothing is known for sure."""
+        """Report that the pattern ends; in an extended one blanks and comments mean nothing, and nothing is known for sure."""
         if self._opened[0].alternatives:
             self._uncertain(self._opened[0].inside)
         if extended:
@@ -205,7 +205,7 @@ _SAID: Final = {
 
 
 def in_trinos_words(java: str) -> str:
-    """Give Trino's words for what Java says of a pattern, or Java's own where Trino's are not known.
+    """Return Trino's words for what Java says of a pattern, or Java's own where Trino's are not known.
 
     >>> in_trinos_words("Unclosed group")
     'end pattern with unmatched parenthesis'
@@ -214,7 +214,7 @@ def in_trinos_words(java: str) -> str:
 
 
 def diagnosis(pattern: str) -> str:
-    """Say what is wrong with a pattern that no engine takes, as Trino says it.
+    """Return what is wrong with a pattern that no engine takes, as Trino says it.
 
     >>> diagnosis("(a"), diagnosis("[a")
     ('end pattern with unmatched parenthesis', 'premature end of char-class')
@@ -236,7 +236,7 @@ def diagnosis(pattern: str) -> str:
 
 
 def is_wrong(pattern: str) -> bool:
-    r"""Tell whether it is certain that no engine takes a pattern; of others it is not known.
+    r"""Return whether it is certain that no engine takes a pattern; of others it is not known.
 
     >>> is_wrong("(a"), is_wrong(r"\p{Greek}(a)")
     (True, False)

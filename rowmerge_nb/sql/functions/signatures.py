@@ -54,7 +54,7 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _special(name: str, general: Resolved) -> Resolved:
-    """Give the special case that is meant for the very types that a signature takes, or the signature itself."""
+    """Return the special case that is meant for the very types that a signature takes, or the signature itself."""
     for overload in overloads(name):
         bound = _bind(overload, general.arguments) if overload.special else None
         if bound is not None and bound.arguments == general.arguments:
@@ -63,7 +63,7 @@ def _special(name: str, general: Resolved) -> Resolved:
 
 
 def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
-    """Give the signatures among which NULL without a type leaves it open which is meant, where they give different types.
+    """Return the signatures among which NULL without a type leaves it open which is meant, where they give different types.
 
     A signature whose arguments coerce to those of another one is preferred to it, varchar to char.
 
@@ -122,7 +122,7 @@ def _ordered(constraints: str) -> tuple[str, ...]:
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:
-    """Give the types of a lambda's parameters, which the other arguments decide.
+    """Return the types of a lambda's parameters, which the other arguments decide.
 
     Args:
         name: the function's name.
@@ -240,7 +240,7 @@ def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Typ
 
 @functools.cache
 def _named(pattern: str) -> Type:
-    """Give the type of a name; one that Trino has and this engine has not is nothing but its name."""
+    """Return the type of a name; one that Trino has and this engine has not is nothing but its name."""
     try:
         return parse_type(pattern)
     except ValueError:

@@ -65,7 +65,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
 
 
 def read_type(name: s.TypeName) -> Type:
-    """Give the type that a type name means.
+    """Return the type that a type name means.
 
     Raises:
         AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
@@ -237,7 +237,7 @@ class DefinitionReader(AccessReader):
     def _type_of_column(
         self, column: st.Identifier, written: s.TypeName, place: st.Span, hint: str | None = None
     ) -> Type | AnalysisError:
-        """Give the type of a column, or why there is none of that name: whether the table is there is told before."""
+        """Return the type of a column, or why there is none of that name: whether the table is there is told before."""
         said, code = f"Unknown type '{formatted_type(written.text)}' for column '{column.text}'", "COLUMN_TYPE_UNKNOWN"
         try:
             found = read_type(written)

@@ -36,7 +36,7 @@ class PathSyntaxError(ValueError):
     """The text is no path for Trino; ``offset`` counts the characters before the fault."""
 
     def __init__(self, message: str, offset: int) -> None:
-        """Say what is wrong, and where."""
+        """Report what is wrong, and where."""
         super().__init__(message)
         self.message = message
         self.offset = offset

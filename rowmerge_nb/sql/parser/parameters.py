@@ -55,7 +55,7 @@ class Place:
 
 
 def parameter_places(text: str) -> list[Place]:
-    """Give the places of a statement's parameters.
+    """Return the places of a statement's parameters.
 
     >>> [place.row_count for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH NEXT ? ROWS ONLY")]
     ['', 'OFFSET', 'FETCH FIRST']
@@ -88,7 +88,7 @@ class Filled:
     pieces: tuple[tuple[int, int, int | None], ...]
 
     def origin(self, offset: int) -> tuple[int, int | None, int]:
-        """Give where something of the text comes from.
+        """Return where something of the text comes from.
 
         Returns:
             The offset in the statement; of something in a value that of its ``?``, the value's number and the offset in it.

@@ -73,7 +73,7 @@ class Place:
 
 
 def place(before: str, after: str = "", *, qualified: bool = False, extended: bool = False) -> Place:
-    """Tell what can stand between two parts of a statement's text.
+    """Return what can stand between two parts of a statement's text.
 
     Args:
         before: the text up to the name or word that is being written.
@@ -102,7 +102,7 @@ def place(before: str, after: str = "", *, qualified: bool = False, extended: bo
 
 
 def _is_refused(text: str, *, extended: bool) -> bool:
-    """Tell whether a statement that begins so is one of Trino's that is not supported."""
+    """Return whether a statement that begins so is one of Trino's that is not supported."""
     reader = StatementReader(text, extended=extended)
     try:
         with room():

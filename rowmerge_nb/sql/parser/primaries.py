@@ -358,7 +358,7 @@ class PrimaryReader(WindowReader):
         return s.Call(self.span_from(start), "substr", tuple(arguments))
 
     def _has_from(self, index: int) -> bool:
-        """Is there a FROM before the comma or the parenthesis that ends what begins at a token?"""
+        """Return whether there is a FROM before the comma or the parenthesis that ends what begins at a token."""
         depth = 0
         for place in range(index, len(self.tokens)):
             word = self.tokens[place].word
@@ -575,7 +575,7 @@ _FORMS: Final = {
 
 
 def _wrong_form(call: s.Call) -> str | None:
-    """Say what makes a call of one of these wrong, whatever its arguments are."""
+    """Return what makes a call of one of these wrong, whatever its arguments are."""
     least, most, said = _FORMS[call.name]
     if len(call.arguments) < least or (most is not None and len(call.arguments) > most):
         return said

@@ -168,7 +168,7 @@ class QueryReader(ExpressionReader):
         return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
 
     def _behind_name(self) -> bool:
-        """Tell whether what is behind the word ALL makes a name of it."""
+        """Return whether what is behind the word ALL makes a name of it."""
         following = self.ahead()
         if following.kind is Kind.SYMBOL:
             return following.text not in {"(", "+", "-", "*", "?"}
@@ -287,7 +287,7 @@ class QueryReader(ExpressionReader):
         return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns), distinct) if several else None
 
     def _keys_follow(self) -> bool:
-        """Tell whether keys are behind the word ALL, which may be the name of one itself."""
+        """Return whether keys are behind the word ALL, which may be the name of one itself."""
         following = self.ahead()
         if following.kind in {Kind.SYMBOL, Kind.END}:
             return following.text in {"(", "+", "-", "?"}

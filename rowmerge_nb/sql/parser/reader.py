@@ -55,7 +55,7 @@ _NO_NAMES: dict[Kind | str, str] = {
 
 
 def is_mismatch(error: ParseError) -> bool:
-    """Is it about a token that nothing expects, and not about a literal, a name or a form that is refused?"""
+    """Return whether it is about a token that nothing expects, and not about a literal, a name or a form that is refused."""
     return error.message.startswith("mismatched input")
 
 
@@ -134,7 +134,7 @@ class Reader:
             self._looked.update(labels)
 
     def noted(self, label: str) -> bool:
-        """Is this one of what could stand here?"""
+        """Return whether this is one of what could stand here."""
         return self._farthest == self.index and label in self._expected
 
     def unnote(self, *labels: str) -> None:
@@ -325,7 +325,7 @@ class Reader:
                 raise error
 
     def failed_at(self, index: int) -> bool:
-        """Is this token the one that nothing expects?"""
+        """Return whether this is token the one that nothing expects."""
         return self._farthest == index
 
     def fail(self) -> NoReturn:

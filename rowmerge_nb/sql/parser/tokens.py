@@ -262,7 +262,7 @@ class _Tokenizer:
     # -- runs of literals -------------------------------------------------------------------------------------------
 
     def _look(self, token: Token) -> None:
-        """See whether a part of a list of literals may begin behind a token."""
+        """Check whether a part of a list of literals may begin behind a token."""
         if token.text == "(":
             self.depth += 1
             if len(self.found) > 1 and self.found[-2].word == "IN":

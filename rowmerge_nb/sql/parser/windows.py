@@ -36,7 +36,7 @@ class WindowReader(SimpleReader):
         return self.window_specification(start)
 
     def over_follows(self, count: int) -> bool:
-        """Tell whether the token so many behind this one begins an OVER."""
+        """Return whether the token so many behind this one begins an OVER."""
         following = self.ahead(count + 1)
         return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
 

@@ -56,7 +56,7 @@ def chain_text(node: e.Apply, write: Write, *, tried: bool) -> str:
 
 
 def unrolled(node: e.Apply) -> e.Apply:
-    """Give nested operators as a chain.
+    """Return nested operators as a chain.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> a = e.Column(BIGINT, "a")

@@ -112,7 +112,7 @@ def extreme_element(name: str, text: str, element: Type, fail: Callable[..., str
 
 
 def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
-    """Give the template of an aggregate that lists values (a ``collect_list`` of structs with the value as ``v``) with the list in an order.
+    """Return the template of an aggregate that lists values (a ``collect_list`` of structs with the value as ``v``) with the list in an order.
 
     Args:
         template: the template.

@@ -83,7 +83,7 @@ def _key(text: str, kind: Type) -> str:
 
 
 def _keys(values: pa.Array, kind: Type) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """Give values as they are looked up, and the numbers that find their buckets."""
+    """Return values as they are looked up, and the numbers that find their buckets."""
     if is_float(kind):
         keys = values.cast(pa.float64())
         doubles = keys.to_numpy()

@@ -29,7 +29,7 @@ def marked(text: str, origin: Origin) -> str:
 
 
 def origin_at(text: str, offset: int) -> int | None:
-    """Give the number of the innermost expression around a place in a text; None if there is none.
+    """Return the number of the innermost expression around a place in a text; None if there is none.
 
     >>> origin_at("/*1*/`a` + (SELECT /*2*/1 / 0/**/) > 3/**/ AND true", 24), origin_at("'/*1*/' + 1", 8)
     (2, None)

@@ -62,7 +62,7 @@ class _Reader:
         self.has_lines = _LINES.search(pattern) is not None
 
     def read(self) -> tuple[str, bool]:
-        """Give the pattern for Java, and whether it may match nothing."""
+        """Return the pattern for Java, and whether it may match nothing."""
         while self.place < len(self.pattern):
             if self.pattern[self.place] == "[":
                 self.written.append(self.character_class())
@@ -191,7 +191,7 @@ def _plain(character: str) -> str:
 
 
 def java_pattern(pattern: str) -> str:
-    r"""Give the pattern with which Java's engine matches what Trino's matches with a pattern.
+    r"""Return the pattern with which Java's engine matches what Trino's matches with a pattern.
 
     >>> java_pattern(r"\w+"), java_pattern("[[:alpha:]]{2}")
     ('(?ud)\\w+', '(?ud)[[\\p{IsAlphabetic}]]{2}')

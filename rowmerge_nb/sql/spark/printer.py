@@ -415,7 +415,7 @@ _TAKING_NULL: Final = frozenset({"repeat"})
 
 
 def _null_first(overload: Overload, arguments: tuple[e.Typed, ...]) -> str:
-    """Give a function's template so that it gives NULL for a NULL before it looks at the other arguments, which it might refuse."""
+    """Return a function's template so that it gives NULL for a NULL before it looks at the other arguments, which it might refuse."""
     open_ = [i for i, value in enumerate(arguments) if not (isinstance(value, e.Constant) and value.value is not None)]
     if "{fail:" not in overload.spark or len(arguments) < 2 or not open_ or overload.name in _TAKING_NULL:
         return overload.spark

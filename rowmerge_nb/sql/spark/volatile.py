@@ -28,7 +28,7 @@ def calls(text: str) -> int:
 
 
 def has_call(node: e.Typed) -> bool:
-    """Tell whether an expression has such a call, within its queries too.
+    """Return whether an expression has such a call, within its queries too.
 
     >>> has_call(e.Column(e.Type("double"), "a"))
     False
@@ -41,7 +41,7 @@ def _is_call(node: e.Typed) -> bool:
 
 
 def shared_call(node: e.Apply) -> e.Typed | None:
-    """Give a call that was written once and is part of several arguments; None if there is none."""
+    """Return a call that was written once and is part of several arguments; None if there is none."""
     seen: dict[object, e.Typed] = {}
     for argument in node.arguments:
         found = {_written_as(part): part for part in _outer_calls(argument)}
@@ -53,7 +53,7 @@ def shared_call(node: e.Apply) -> e.Typed | None:
 
 
 def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
-    """Give the calls of an expression which are evaluated with it: not those in a lambda, a query or an aggregate function."""
+    """Yield the calls of an expression which are evaluated with it: not those in a lambda, a query or an aggregate function."""
     if _is_call(node):
         yield node
     if isinstance(node, e.Apply):
@@ -62,12 +62,12 @@ def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
 
 
 def _written_as(call: e.Typed) -> object:
-    """Give what tells a call from another one that was written alike: its place in the statement."""
+    """Return what tells a call from another one that was written alike: its place in the statement."""
     return call.origin.number if call.origin is not None else id(call)
 
 
 def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed:
-    """Give an expression in which a variable stands for a call, wherever that is."""
+    """Return an expression in which a variable stands for a call, wherever that is."""
     if _is_call(node) and _written_as(node) == _written_as(call):
         return variable
     if not isinstance(node, e.Apply):
@@ -76,7 +76,7 @@ def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed
 
 
 def unused_name(texts: Sequence[str]) -> str:
-    """Give a name for a parameter that no text speaks of.
+    """Return a name for a parameter that no text speaks of.
 
     >>> unused_name(["`$v0` + rand()"])
     '`$v1`'

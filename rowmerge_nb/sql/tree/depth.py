@@ -59,7 +59,7 @@ def room() -> Iterator[None]:
 
 
 def too_deep() -> ParseError:
-    """Give the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
+    """Return the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
     return ParseError(
         "The statement is nested too deeply to be read",
         line=1,

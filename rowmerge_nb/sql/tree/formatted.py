@@ -35,7 +35,7 @@ _UPPER: Final = frozenset({"CURRENT_USER", "CURRENT_CATALOG", "CURRENT_SCHEMA", 
 
 
 def formatted_type(text: str) -> str:
-    """Give a type as Trino writes it.
+    """Return a type as Trino writes it.
 
     >>> formatted_type("row( a  nosuch,b varchar (10))")
     'ROW(a nosuch, b varchar(10))'
@@ -149,7 +149,7 @@ class Formatter:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.Call) -> str:
-        """Give a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
+        """Return a function's name as it was written; of what an operator stands for, the function's; of what is none to Trino, its keyword."""
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
         written = self.text[node.span.start :].split("(", 1)[0].strip()

@@ -158,7 +158,7 @@ class JsonPath:
 
 
 def parts_of_path(part: Part) -> Iterator[Part]:
-    """Give a part and all parts within it.
+    """Yield a part and all parts within it.
 
     >>> [type(part).__name__ for part in parts_of_path(Walk(Document(), (Member("a"),)))]
     ['Walk', 'Document', 'Member']

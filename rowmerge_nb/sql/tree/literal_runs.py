@@ -79,7 +79,7 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
 
 
 def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
-    """Give the offset behind the first part of a run, and the offset of its last part.
+    """Return the offset behind the first part of a run, and the offset of its last part.
 
     >>> run_ends("VALUES (1, 2), (3, 4), (5, 6)", 7, 29)
     (13, 23)
@@ -131,16 +131,16 @@ class LiteralRun:
         return len(self.texts) // self.width
 
     def column(self, index: int) -> list[str]:
-        """Give the literals of a column as they were written."""
+        """Return the literals of a column as they were written."""
         return self.texts[index :: self.width]
 
     def long_integers(self) -> list[int]:
-        """Give the places of the integers with so many digits that a bigint may be too short for them."""
+        """Return the places of the integers with so many digits that a bigint may be too short for them."""
         if _LONG.search(self._text, self.span.start, self.span.end) is None:
             return []
         return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
 
     def span_of(self, index: int) -> Span:
-        """Give the place of a literal; they are counted from 0, row by row."""
+        """Return the place of a literal; they are counted from 0, row by row."""
         match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None))
         return Span.within(self._text, match.start(1), match.end(1))

@@ -17,7 +17,7 @@ _MOST_SHOWN: Final = 4_000
 
 
 def excerpt(text: str) -> str:
-    """Give a part of a statement as readers get it: of a very long one the begin and the end.
+    """Return a part of a statement as readers get it: of a very long one the begin and the end.
 
     >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
     ('SELECT 1', 4035)

@@ -29,7 +29,7 @@ class Node:
 
 
 def walk(node: object) -> Iterator[Node]:
-    """Give a node and all nodes within it, those of queries left out."""
+    """Yield a node and all nodes within it, those of queries left out."""
     if isinstance(node, tuple):
         for part in node:
             yield from walk(part)

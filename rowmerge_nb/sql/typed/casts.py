@@ -80,7 +80,7 @@ def is_cast_supported(source: Type, target: Type) -> bool:
 
 
 def leaves(kind: Type) -> list[Type]:
-    """Give the scalar types that a type's values are made of, keys of maps left out.
+    """Return the scalar types that a type's values are made of, keys of maps left out.
 
     >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, map_of
     >>> [str(part) for part in leaves(map_of(VARCHAR, BIGINT))]

@@ -22,7 +22,7 @@ _LAST: Final = np.datetime64("9999-12-29", "us")
 
 
 def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """Give the instants at which the clocks of a zone show these; see `at_clock`.
+    """Return the instants at which the clocks of a zone show these; see `at_clock`.
 
     Args:
         clocks: ``timestamp[us]``.
@@ -45,7 +45,7 @@ def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
 
 
 def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """Give what the clocks of a zone show at these instants.
+    """Return what the clocks of a zone show at these instants.
 
     Args:
         instants: ``timestamp[us, UTC]``.
@@ -66,7 +66,7 @@ def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
 
 
 def _distances(times: pa.TimestampArray, distance: Callable[[dt.datetime], Any]) -> pa.DurationArray:
-    """Give a zone's distance from UTC at each of some times.
+    """Return a zone's distance from UTC at each of some times.
 
     Each that is there is asked once: Arrow knows the rules of a zone for the years up to 2037 only.
     """

@@ -32,7 +32,7 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint:
-    """Give what a condition demands of single columns of a table.
+    """Return what a condition demands of single columns of a table.
 
     Args:
         condition: the typed condition; a row for which it is false or NULL is not wanted.
@@ -88,7 +88,7 @@ def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
 
 
 def conjuncts(node: e.Typed) -> list[e.Typed]:
-    """Give the parts that must all be true for a condition to be true.
+    """Return the parts that must all be true for a condition to be true.
 
     ``(a, b) = (c, d)`` demands that the fields are equal one by one.
     """
@@ -101,7 +101,7 @@ def conjuncts(node: e.Typed) -> list[e.Typed]:
 
 
 def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
-    """Give the domain of the values that both have.
+    """Return the domain of the values that both have.
 
     >>> intersect(ColumnDomain(low=1, high=9), ColumnDomain(values=(0, 5, 12)))
     ColumnDomain(values=(5,), low=1, high=9)
@@ -119,7 +119,7 @@ def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
 
 
 def same_values(one: Type, other: Type) -> bool:
-    """Tell whether equal values of two types are stored alike, the width of integers and the length of text aside.
+    """Return whether equal values of two types are stored alike, the width of integers and the length of text aside.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> same_values(parse_type("integer"), parse_type("bigint")), same_values(parse_type("date"), parse_type("timestamp(6)"))
@@ -133,12 +133,12 @@ def same_values(one: Type, other: Type) -> bool:
 
 
 def compares_by_value(kind: Type) -> bool:
-    """Tell whether two values of a type are equal just when they are stored alike: not numbers with NaN, padded text, zones."""
+    """Return whether two values of a type are equal just when they are stored alike: not numbers with NaN, padded text, zones."""
     return is_integer(kind) or kind.base in {"decimal", "varchar", "date", "boolean"} or _is_timestamp(kind)
 
 
 def plain_column(node: e.Typed) -> e.Column | None:
-    """Give the column that an expression is, apart from a cast that changes no value."""
+    """Return the column that an expression is, apart from a cast that changes no value."""
     column = _column_below_casts(node)
     return column if column is not None and compares_by_value(column.type) else None
 
@@ -187,7 +187,7 @@ def _literal(value: Any) -> str:
 
 
 def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
-    """Give the symbol and domain that a comparison speaks of."""
+    """Return the symbol and domain that a comparison speaks of."""
     if isinstance(part, e.Column) and part.type.base == "boolean" and not part.outer:
         return part.symbol, ColumnDomain((True,))
     if not isinstance(part, e.Apply):
@@ -212,7 +212,7 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
 
 
 def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
-    """Give the symbol and domain of IN over a long list: its values, or of very many the smallest and the largest."""
+    """Return the symbol and domain of IN over a long list: its values, or of very many the smallest and the largest."""
     known, negated = part.detail
     column = plain_column(part.arguments[0])
     if column is None or negated or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES):
@@ -225,7 +225,7 @@ def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
 
 
 def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
-    """Give the domain of a comparison; with a constant that the column cannot hold only ``=`` says something."""
+    """Return the domain of a comparison; with a constant that the column cannot hold only ``=`` says something."""
     fitting = _fitting(value, kind)
     if operator == "=":
         return ColumnDomain(() if fitting is None else (fitting,))
@@ -239,7 +239,7 @@ def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
 
 
 def _fitting(value: Any, kind: Type) -> Any:
-    """Give a constant as a value of a column's type, None if that type has no such value."""
+    """Return a constant as a value of a column's type, None if that type has no such value."""
     if is_integer(kind):
         bits = _BITS[kind.base]
         return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
@@ -253,7 +253,7 @@ def _fitting(value: Any, kind: Type) -> Any:
 
 
 def _value(node: e.Typed) -> Any:
-    """Give the value of a constant, None if it is none, or NULL, or one that a cast may change."""
+    """Return the value of a constant, None if it is none, or NULL, or one that a cast may change."""
     if isinstance(node, e.Apply) and node.name == "cast" and node.detail is None:
         inner = node.arguments[0].type
         return _value(node.arguments[0]) if _keeps_all(inner, node.type) else None
@@ -285,7 +285,7 @@ def _is_timestamp(kind: Type) -> bool:
 
 
 def _keeps_all(source: Type, target: Type) -> bool:
-    """Tell whether a cast gives an equal value for every value, in an order that is the same."""
+    """Return whether a cast gives an equal value for every value, in an order that is the same."""
     if source == target:
         return True
     if is_integer(source) and is_integer(target):

@@ -182,7 +182,7 @@ class Reads:
     generates: bool = False
 
     def __add__(self, other: Reads) -> Reads:
-        """Give what a query reads that is made of two."""
+        """Return what a query reads that is made of two."""
         return Reads((*self.views, *other.views), self.written * other.written, self.generates or other.generates)
 
 
@@ -219,7 +219,7 @@ class Subquery(Typed):
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
-    """Give the chain of a first value and its steps; one of concatenations alone is a single concatenation.
+    """Return the chain of a first value and its steps; one of concatenations alone is a single concatenation.
 
     >>> a, kind = Column(Type("varchar"), "a"), Type("varchar")
     >>> step = Apply(kind, "concat", (Variable(kind, SO_FAR), a))
@@ -236,7 +236,7 @@ def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
 
 
 def children(node: Typed) -> tuple[Typed, ...]:
-    """Give the expressions directly below a node."""
+    """Return the expressions directly below a node."""
     if isinstance(node, Apply):
         return node.arguments
     if isinstance(node, Function):
@@ -251,7 +251,7 @@ def children(node: Typed) -> tuple[Typed, ...]:
 
 
 def walk(node: Typed) -> Iterator[Typed]:
-    """Give the node and everything below it, outside in."""
+    """Yield the node and everything below it, outside in."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -260,7 +260,7 @@ def walk(node: Typed) -> Iterator[Typed]:
 
 
 def outside_windows(node: Typed) -> list[Typed]:
-    """Give everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
+    """Return everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
     if isinstance(node, Windowed):
         inner = children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
         return [part for child in inner for part in outside_windows(child)]
@@ -268,7 +268,7 @@ def outside_windows(node: Typed) -> list[Typed]:
 
 
 def references(node: Typed) -> frozenset[str]:
-    """Give the symbols that an expression reads, those its subqueries read from outside included.
+    """Return the symbols that an expression reads, those its subqueries read from outside included.
 
     >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
     ['a', 'b']
@@ -277,17 +277,17 @@ def references(node: Typed) -> frozenset[str]:
 
 
 def has_subquery(node: Typed) -> bool:
-    """Tell whether a query is in an expression."""
+    """Return whether a query is in an expression."""
     return any(isinstance(part, Subquery) for part in walk(node))
 
 
 def reads(node: Typed) -> Reads:
-    """Give what the queries in an expression read."""
+    """Return what the queries in an expression read."""
     return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
 
 
 def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
-    """Give an expression in which those of its parts that equal one of ``parts`` are that one, its origin included.
+    """Return an expression in which those of its parts that equal one of ``parts`` are that one, its origin included.
 
     >>> a = Column(Type("date"), "a")
     >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
@@ -297,7 +297,7 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
 
 
 def as_entries(value: Typed) -> Typed:
-    """Give a value as it is grouped and told apart: with arrays of sorted entries in place of maps, of which Spark has no order.
+    """Return a value as it is grouped and told apart: with arrays of sorted entries in place of maps, of which Spark has no order.
 
     >>> a = Column(Type("date"), "a")
     >>> as_entries(a) is a
@@ -307,7 +307,7 @@ def as_entries(value: Typed) -> Typed:
 
 
 def as_maps(value: Typed, kind: Type) -> Typed:
-    """Give the value of a type that `as_entries` was given.
+    """Return the value of a type that `as_entries` was given.
 
     >>> a = Column(Type("date"), "a")
     >>> as_maps(a, a.type) is a
@@ -336,7 +336,7 @@ def is_opaque(node: Typed) -> bool:
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
-    """Give an expression in which those of its parts that equal the first of a pair are the second.
+    """Return an expression in which those of its parts that equal the first of a pair are the second.
 
     >>> a, b = Column(Type("date"), "a"), Column(Type("date"), "b")
     >>> replaced(Apply(Type("date"), "coalesce", (a,)), [(a, b)]).arguments[0] is b
@@ -381,7 +381,7 @@ _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_constant(node: Typed) -> bool:
-    """Is it the same whatever the row, so that it can be computed before there is one?
+    """Return whether it is the same whatever the row, so that it can be computed before there is one.
 
     >>> one = Constant(Type("integer"), "1")
     >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
@@ -392,7 +392,7 @@ def is_constant(node: Typed) -> bool:
 
 
 def constant_last(node: Apply) -> Apply:
-    """Give a sum or a product with its constant behind what varies, as Trino's optimizer writes it: so the errors of overflows say it.
+    """Return a sum or a product with its constant behind what varies, as Trino's optimizer writes it: so the errors of overflows say it.
 
     >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
     >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
@@ -404,7 +404,7 @@ def constant_last(node: Apply) -> Apply:
 
 
 def is_null(node: Typed) -> bool:
-    """Is it NULL, whatever it was cast to?"""
+    """Return whether it is NULL, whatever it was cast to."""
     while isinstance(node, Apply) and node.name == "cast":
         (node,) = node.arguments
     return isinstance(node, Constant) and node.value is None

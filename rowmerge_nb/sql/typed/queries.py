@@ -163,7 +163,7 @@ _NODES = (Scanned, Valued, Unnested, Generated, Joined, Selected, SetOperated, O
 
 
 def subqueries(query: Query) -> Iterator[Subquery]:
-    """Give the subqueries in a query's expressions, and those in the queries that it is made of and in theirs."""
+    """Yield the subqueries in a query's expressions, and those in the queries that it is made of and in theirs."""
     waiting: list[object] = [query]
     while waiting:
         part = waiting.pop()

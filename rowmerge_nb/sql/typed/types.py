@@ -56,7 +56,7 @@ def is_orderable(kind: Type) -> bool:
 
 
 def varchar_of(length: int) -> Type:
-    """Give varchar(length), the type of a literal of that many code points.
+    """Return varchar(length), the type of a literal of that many code points.
 
     >>> str(varchar_of(3))
     'varchar(3)'
@@ -65,7 +65,7 @@ def varchar_of(length: int) -> Type:
 
 
 def zoned(kind: Type) -> Type:
-    """Give the timestamp with time zone whose values carry their zones with them.
+    """Return the timestamp with time zone whose values carry their zones with them.
 
     Spark's TIMESTAMP is an instant alone, and so is what a table stores; of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'``
     the zone matters, because casts to other types and the fields of a date go by the clock of that zone.
@@ -77,12 +77,12 @@ def zoned(kind: Type) -> Type:
 
 
 def is_zoned(kind: Type) -> bool:
-    """Is it a timestamp with time zone whose values carry zones of their own?"""
+    """Return whether it is a timestamp with time zone whose values carry zones of their own."""
     return kind.base == "timestamp with time zone" and bool(kind.fields)
 
 
 def instant(kind: Type) -> Type:
-    """Give the type without zones that values carry, at any depth.
+    """Return the type without zones that values carry, at any depth.
 
     >>> instant(zoned(Type("timestamp with time zone", (3,)))).fields
     ()
@@ -95,7 +95,7 @@ def instant(kind: Type) -> Type:
 
 
 def cast_type(source: Type, target: Type) -> Type:
-    """Give the type that CAST to the target really makes of a type: zones that values or texts carry go along, at any depth.
+    """Return the type that CAST to the target really makes of a type: zones that values or texts carry go along, at any depth.
 
     >>> is_zoned(cast_type(VARCHAR, Type("timestamp with time zone", (3,))))
     True
@@ -120,7 +120,7 @@ def too_precise(kind: Type) -> Type | None:
 
 
 def parts_of(kind: Type) -> Iterator[Type]:
-    """Give a type and all types inside of it."""
+    """Yield a type and all types inside of it."""
     yield kind
     for part in kind.parameters:
         if isinstance(part, Type):
@@ -128,12 +128,12 @@ def parts_of(kind: Type) -> Iterator[Type]:
 
 
 def has_map(kind: Type) -> bool:
-    """Tell whether a type is that of a map, or of values that hold maps."""
+    """Return whether a type is that of a map, or of values that hold maps."""
     return any(part.base == "map" for part in parts_of(kind))
 
 
 def entries_type(kind: Type) -> Type:
-    """Give the type with arrays of entries in place of maps, at any depth.
+    """Return the type with arrays of entries in place of maps, at any depth.
 
     >>> str(entries_type(Type("map", (VARCHAR, Type("map", (BIGINT, DATE))))))
     'array(row(key varchar, value array(row(key bigint, value date))))'
@@ -173,7 +173,7 @@ def listed_types(kinds: Iterable[Type]) -> str:
 
 
 def without_unknown(kind: Type) -> Type:
-    """Give the type in which values travel: what is always NULL needs some type.
+    """Return the type in which values travel: what is always NULL needs some type.
 
     >>> str(without_unknown(Type("array", (UNKNOWN,))))
     'array(boolean)'
@@ -184,32 +184,32 @@ def without_unknown(kind: Type) -> Type:
 
 
 def is_integer(kind: Type) -> bool:
-    """Is it tinyint, smallint, integer or bigint?"""
+    """Return whether it is tinyint, smallint, integer or bigint."""
     return kind.base in _INTEGERS
 
 
 def is_exact(kind: Type) -> bool:
-    """Is it an integer type or decimal?"""
+    """Return whether it is an integer type or decimal."""
     return is_integer(kind) or kind.base == "decimal"
 
 
 def is_float(kind: Type) -> bool:
-    """Is it real or double?"""
+    """Return whether it is real or double."""
     return kind.base in {"real", "double"}
 
 
 def is_numeric(kind: Type) -> bool:
-    """Is it a number?"""
+    """Return whether it is a number."""
     return is_exact(kind) or is_float(kind)
 
 
 def is_text(kind: Type) -> bool:
-    """Is it varchar or char, of whatever length?"""
+    """Return whether it is varchar or char, of whatever length."""
     return kind.base in {"varchar", "char"}
 
 
 def as_decimal(kind: Type) -> Type:
-    """Give the decimal type that holds every value of an exact type.
+    """Return the decimal type that holds every value of an exact type.
 
     >>> str(as_decimal(INTEGER))
     'decimal(10,0)'
@@ -218,7 +218,7 @@ def as_decimal(kind: Type) -> Type:
 
 
 def common_type(left: Type, right: Type) -> Type | None:
-    """Give the type to which both coerce, or None.
+    """Return the type to which both coerce, or None.
 
     >>> str(common_type(INTEGER, decimal_of(3, 1))), common_type(VARCHAR, INTEGER)
     ('decimal(11,1)', None)
@@ -273,7 +273,7 @@ def _common_nested(left: Type, right: Type) -> Type | None:
 
 
 def common_type_of(kinds: Sequence[Type]) -> Type | None:
-    """Give the type to which all coerce, or None.
+    """Return the type to which all coerce, or None.
 
     >>> str(common_type_of([INTEGER, UNKNOWN, BIGINT]))
     'bigint'
@@ -318,7 +318,7 @@ def is_assignable(source: Type, target: Type) -> bool:
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
-    """Give the result type of + - * / %, None where Trino has no such operator, UNKNOWN where NULL leaves open which one it is.
+    """Return the result type of + - * / %, None where Trino has no such operator, UNKNOWN where NULL leaves open which one it is.
 
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
     'decimal(14,3)'
@@ -359,7 +359,7 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def exact_precision(operator: str, left: Type, right: Type) -> int:
-    """Give the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
+    """Return the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
 
     >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
     40
@@ -428,7 +428,7 @@ _SPARK: Final = {
 
 
 def spark_type(kind: Type) -> str:
-    """Give the Spark type that holds a type's values.
+    """Return the Spark type that holds a type's values.
 
     >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (DATE,), ("a",)))
     ('DECIMAL(12,2)', 'STRUCT<`a`: DATE>')
@@ -449,5 +449,5 @@ def spark_type(kind: Type) -> str:
 
 
 def precision_of(kind: Type) -> int:
-    """Give the decimals of a second that a type's values have here."""
+    """Return the decimals of a second that a type's values have here."""
     return min(kind.parameters[0], MOST_MICROSECONDS) if kind.parameters else 0

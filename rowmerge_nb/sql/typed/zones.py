@@ -35,7 +35,7 @@ EMPTY_ZONE: Final = ("GENERIC_INTERNAL_ERROR", "Zone id is an empty string")
 
 
 def session_zone() -> str:
-    """Give the zone of the session whose statement runs, by its canonical name: that of clocks that say none where they become instants."""
+    """Return the zone of the session whose statement runs, by its canonical name: that of clocks that say none where they become instants."""
     return _SESSION.get()
 
 
@@ -55,7 +55,7 @@ def in_session_zone(zone: str) -> Iterator[None]:
 
 
 def canonical_zone(name: str) -> str | None:
-    """Give a zone's name in the form in which Trino shows it; None if there is no such zone. Capitals count.
+    """Return a zone's name in the form in which Trino shows it; None if there is no such zone. Capitals count.
 
     >>> canonical_zone("Europe/Berlin"), canonical_zone("Z"), canonical_zone("UTC-03:30"), canonical_zone("Etc/GMT-5")
     ('Europe/Berlin', 'UTC', '-03:30', '+05:00')
@@ -85,7 +85,7 @@ def _offset(name: str) -> str | None:
 
 @functools.cache
 def names_of_zones() -> str:
-    """Give all names of zones, those of UTC too, as a list of SQL literals.
+    """Return all names of zones, those of UTC too, as a list of SQL literals.
 
     >>> "'Europe/Berlin'" in names_of_zones(), "'Z'" in names_of_zones(), "'PST'" in names_of_zones()
     (True, True, False)
@@ -99,7 +99,7 @@ def _regions() -> frozenset[str]:
 
 
 def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
-    """Give the instant of a wall clock in a zone of canonical name, in UTC; of a clock that shows twice, the first.
+    """Return the instant of a wall clock in a zone of canonical name, in UTC; of a clock that shows twice, the first.
 
     Raises:
         ValueError: the zone's clocks skip this time.
@@ -115,7 +115,7 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
 
 
 def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """Give the instant at which the clocks of a zone show this, as casts have it, in UTC.
+    """Return the instant at which the clocks of a zone show this, as casts have it, in UTC.
 
     Of a time that clocks show twice it is the second in zones east of Greenwich and the first in those west of it; what clocks skip is as much later.
 
@@ -130,7 +130,7 @@ def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
 
 
 def zone_info(zone: str) -> dt.tzinfo:
-    """Give a zone of canonical name as Python has it.
+    """Return a zone of canonical name as Python has it.
 
     >>> str(zone_info("-03:30")), str(zone_info("Europe/Berlin"))
     ('-03:30', 'Europe/Berlin')

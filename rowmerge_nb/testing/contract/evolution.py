@@ -123,7 +123,7 @@ class EvolutionChecks(ContractStore):
         statement.commit()
 
     def _evolved_changes(self) -> Changes:
-        """Give changes of which some write the new column, and some do not."""
+        """Return changes of which some write the new column, and some do not."""
         some, kind = self.some_changes(), self._type()
         updated = [*some.updated, (self.key(7), {NEW: numbered_value(kind, 7)})]
         return Changes(some.deleted, updated, [(*row, numbered_value(kind, n)) for n, row in enumerate(some.inserted)])
@@ -140,7 +140,7 @@ class EvolutionChecks(ContractStore):
         )
 
     def _state(self, filled: FilledTable) -> tuple[list[str], list[Row]]:
-        """Give the names of the table's columns, and its rows, as a statement sees them that begins now."""
+        """Return the names of the table's columns, and its rows, as a statement sees them that begins now."""
         statement = PageStatement(filled.connector, self.name())
         try:
             kept = {column.lower(): column for column in self.columns}

@@ -74,14 +74,14 @@ class LayoutChecks(ContractStore):
 
 
 def begun(filled: FilledTable) -> PageStatement:
-    """Give a statement whose merge has begun."""
+    """Return a statement whose merge has begun."""
     statement = filled.statement()
     statement.begin(Changes())
     return statement
 
 
 def functions(filled: FilledTable) -> Iterator[tuple[str, Any, Any]]:
-    """Give the bucket functions of a table, each with a page of its arguments; skip the check where there is none."""
+    """Return the bucket functions of a table, each with a page of its arguments; skip the check where there is none."""
     statement = begun(filled)
     found = []
     if statement.insert_layout is not None and statement.insert_layout.partitioning is not None:

@@ -60,7 +60,7 @@ class Place:
 
     @classmethod
     def of(cls, frame: FrameSummary | None) -> Place | None:
-        """Give the place of a frame."""
+        """Return the place of a frame."""
         return None if frame is None else cls(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ class Checked:
         return tuple(Reason(first[cause], count[cause]) for cause in count)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give a row per check as a pandas DataFrame."""
+        """Return a row per check as a pandas DataFrame."""
         import pandas as pd
 
         shown = ("sentence", "way", "outcome", "message", "place", "again", "details")
@@ -163,7 +163,7 @@ class Checked:
         return f"{self.name}: {plural(passed, 'check')} passed, {number(failed)} failed{causes}, {number(skipped)} skipped"
 
     def again(self, reason: Reason) -> str:
-        """Give the line that runs the simplest check of a reason alone."""
+        """Return the line that runs the simplest check of a reason alone."""
         return f'check_contract({self.name}, only="{reason.first.again}")'
 
     def __str__(self) -> str:
@@ -228,7 +228,7 @@ class _Collector:
 
 
 def _simplicity(item: pytest.Item) -> tuple[int, int]:
-    """Tell how simple a check is: the modules stand from the simplest to the rest, and so do the checks within."""
+    """Return how simple a check is: the modules stand from the simplest to the rest, and so do the checks within."""
     function = getattr(item, "function", None)
     module = getattr(function, "__module__", "").rpartition(".")[2]
     line = function.__code__.co_firstlineno if function is not None else 0

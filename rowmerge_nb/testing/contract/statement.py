@@ -43,7 +43,7 @@ _queries = itertools.count(1)
 
 
 def travel(thing: T) -> T:
-    """Give what a task gets of something that the driver has made: a copy, by way of cloudpickle.
+    """Return what a task gets of something that the driver has made: a copy, by way of cloudpickle.
 
     >>> travel([1, 2])
     [1, 2]
@@ -98,7 +98,7 @@ class Changes:
 
 
 def expected_rows(rows: Sequence[Row], columns: Sequence[str], changes: Changes) -> list[Row]:
-    """Give the rows that a table has after changes, in any order."""
+    """Return the rows that a table has after changes, in any order."""
     deleted = {identity(key) for key in changes.deleted}
     updated = {identity(key): new for key, new in changes.updated}
     kept = []
@@ -153,7 +153,7 @@ class PageStatement:
         return self.metadata.get_merge_row_id_column_handle(self.session, self.handle)
 
     def splits(self, constraint: Constraint | None = None, handle: ConnectorTableHandle | None = None) -> list[Any]:
-        """Give the table's splits."""
+        """Return the table's splits."""
         manager = self.connector.get_split_manager()
         return list(manager.get_splits(self.transaction, self.session, handle or self._scanned(), constraint or Constraint()))
 
@@ -298,7 +298,7 @@ class PageStatement:
         return identity(*stored_values([key], self.columns[0].type))
 
     def sink_pages(self, changes: Changes) -> dict[int, list[Page]]:
-        """Give the pages that every writer's sink gets; where there are enough rows, two of them."""
+        """Return the pages that every writer's sink gets; where there are enough rows, two of them."""
         page = self.transformed(changes)
         stored = self.layout.stored_page(page)
         writers = self._writers(page)
@@ -336,7 +336,7 @@ class PageStatement:
         )
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
-        """Give a layout's bucket function, as a task gets it."""
+        """Return a layout's bucket function, as a task gets it."""
         provider = self.connector.get_node_partitioning_provider()
         partitioning: Any = layout.partitioning
         return travel(provider.get_bucket_function(self.transaction, self.session, partitioning, types))

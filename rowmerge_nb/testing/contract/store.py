@@ -99,7 +99,7 @@ class ContractStore:
             statement.commit()
 
     def leftovers(self, connector: Connector) -> Collection[Any]:
-        """Give what statements that have ended have left behind: files, stages, open transactions. There must be none.
+        """Return what statements that have ended have left behind: files, stages, open transactions. There must be none.
 
         By default what the connector's own ``orphans()`` lists, where it has such a method.
         """
@@ -116,7 +116,7 @@ class ContractStore:
         statement.commit()
 
     def name(self) -> SchemaTableName:
-        """Give the table's name."""
+        """Return the table's name."""
         schema, _, table = self.table.lower().rpartition(".")
         return SchemaTableName(schema or "default", table)
 
@@ -248,7 +248,7 @@ class FilledTable:
         return PageStatement(connector, self.contract.name(), self.way.era, self.way.paradigm)
 
     def contents(self) -> list[Row]:
-        """Give its rows, as a statement sees them that begins now; in an order that makes them comparable."""
+        """Return its rows, as a statement sees them that begins now; in an order that makes them comparable."""
         statement = self._begun(self.connector)
         try:
             return in_order(statement.rows())
@@ -256,7 +256,7 @@ class FilledTable:
             statement.rollback()
 
     def unchanged(self) -> bool:
-        """Tell whether its rows are those that it was made with."""
+        """Return whether its rows are those that it was made with."""
         return same_rows(self.contents(), self.stored(self.before))
 
     def expected(self, changes: Changes) -> list[Row]:
@@ -317,7 +317,7 @@ class FilledTable:
             raise
 
     def left(self) -> list[str]:
-        """Give what has been left behind, as texts."""
+        """Return what has been left behind, as texts."""
         return sorted(map(str, self.contract.leftovers(self.connector)))
 
 

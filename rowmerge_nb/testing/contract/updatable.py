@@ -47,7 +47,7 @@ class UpdatableStatement(PageStatement):
         self.changed_handle: Any = getattr(self.metadata, f"begin_{self.verb}")(*arguments)
 
     def opened(self) -> list[Any]:
-        """Give the splits, by the handle that the begin call gave."""
+        """Return the splits, by the handle that the begin call gave."""
         return self.splits(handle=self.changed_handle)
 
     def source(self, split: Any, number: int) -> UpdatablePageSource:
@@ -133,7 +133,7 @@ class UpdatableChecks(ContractStore):
         return filled
 
     def updates(self, filled: FilledTable, *numbers: int) -> Changes:
-        """Give updates of rows in all columns that do not decide where a row lies: these a connector may refuse to update."""
+        """Return updates of rows in all columns that do not decide where a row lies: these a connector may refuse to update."""
         statement = filled.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
         statement.rollback()

@@ -78,7 +78,7 @@ class VersionChecks(ContractStore):
         filled.must_be_unchanged()
 
     def _version(self, filled: FilledTable) -> ConnectorTableVersion:
-        """Give the present version."""
+        """Return the present version."""
         statement = filled.statement()
         keeps = statement.metadata.keeps_versions
         version = statement.metadata.get_table_version(statement.session, statement.handle)

@@ -35,7 +35,7 @@ class Step:
     effect: Effect
 
     def commutes(self, other: Step) -> bool:
-        """Tell whether it is the same which of the two comes first.
+        """Return whether it is the same which of the two comes first.
 
         >>> begin, *_, commit = steps(commits_in_finish=False)
         >>> begin.commutes(begin), begin.commutes(commit)
@@ -55,7 +55,7 @@ _STEPS: Final = (
 
 
 def steps(*, commits_in_finish: bool) -> tuple[Step, ...]:
-    """Give the steps of a statement; where the finish call commits there is no further one."""
+    """Return the steps of a statement; where the finish call commits there is no further one."""
     return _STEPS[:-1] if commits_in_finish else _STEPS
 
 
@@ -69,7 +69,7 @@ def changes_of_turn(turns: Sequence[int]) -> int:
 
 
 def orders(own: Sequence[Step]) -> Iterator[tuple[int, ...]]:
-    """Give every order of the steps of two statements, as whose turn it is: 0 or 1; of those that are the same by what commutes one.
+    """Return every order of the steps of two statements, as whose turn it is: 0 or 1; of those that are the same by what commutes one.
 
     >>> sum(1 for _ in orders(steps(commits_in_finish=False))), sum(1 for _ in orders(steps(commits_in_finish=True)))
     (50, 10)

@@ -191,7 +191,7 @@ def _value(value: Any) -> str:
 
 
 def _changes(ledger: tuple[LedgerRow, ...]) -> str:
-    """Say what a statement is about to change, by the row ids that it has read."""
+    """Return what a statement is about to change, by the row ids that it has read."""
     words = [
         f"{row.operation[0]} {_value((row.before or row.after or ('?',))[0])}" + (f" id {row.row_id}" if row.before else "")
         for row in ledger

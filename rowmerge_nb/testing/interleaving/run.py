@@ -237,12 +237,12 @@ class _Run:
             self.waiting[side] = (number, call)
 
     def _is_under_way(self, side: int) -> bool:
-        """Tell whether a statement has made a call, and has calls left."""
+        """Return whether a statement has made a call, and has calls left."""
         begun = any(turn.side == side for turn in self.made)
         return begun and (side in self.waiting or any(left == side for left, _ in self.todo))
 
     def _came_back(self, seconds: float) -> bool:
-        """Give calls that wait some time; tells whether one came back."""
+        """Return calls that wait some time; tells whether one came back."""
         if not self.waiting:
             return True
         calls = {call: (side, number) for side, (number, call) in self.waiting.items()}
@@ -278,7 +278,7 @@ class _Run:
 
 
 def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
-    """Say which serial order leaves the same rows, or what is wrong."""
+    """Return which serial order leaves the same rows, or what is wrong."""
     if order.kind:
         return order
     columns = [column.name for column in given.definition.columns]
@@ -317,7 +317,7 @@ def _keys(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:
-    """Tell whether an order that was made is this one, since a statement of it has failed, and its further calls are not made."""
+    """Return whether an order that was made is this one, since a statement of it has failed, and its further calls are not made."""
     if any(turn.waited for turn in order.turns):
         return False
     made, counts = [turn.side for turn in order.turns], Counter(turn.side for turn in order.turns)

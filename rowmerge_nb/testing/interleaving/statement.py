@@ -37,7 +37,7 @@ class LedgerRow:
 
 
 def upsert(*rows: Row) -> Asked:
-    """Give a MERGE by the first column: rows that are there get the new values, the others are inserted.
+    """Return a MERGE by the first column: rows that are there get the new values, the others are inserted.
 
     >>> upsert((1, "new"), (9, "nine"))([(1, "old")])
     Changes(deleted=(), updated=((1, {1: 'new'}),), inserted=((9, 'nine'),))
@@ -55,7 +55,7 @@ def upsert(*rows: Row) -> Asked:
 
 
 def by_names(changes: Changes, names: Sequence[str]) -> Changes:
-    """Give changes whose new values are told by the names of their columns, where they are told by their places."""
+    """Return changes whose new values are told by the names of their columns, where they are told by their places."""
 
     def named(new: Mapping[Any, Any]) -> dict[str, Any]:
         return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}
@@ -64,7 +64,7 @@ def by_names(changes: Changes, names: Sequence[str]) -> Changes:
 
 
 def fixed(changes: Changes) -> Asked:
-    """Give a statement whose changes are always the same; of rows that are not there nothing is changed."""
+    """Return a statement whose changes are always the same; of rows that are not there nothing is changed."""
 
     def present(read: Sequence[Row]) -> Changes:
         there = {row[0] for row in read}
@@ -78,7 +78,7 @@ def fixed(changes: Changes) -> Asked:
 
 
 def left_of(rows: Sequence[Row], columns: Sequence[str], *asked: Asked) -> list[Row]:
-    """Give the rows that statements leave, one after the other."""
+    """Return the rows that statements leave, one after the other."""
     left = list(rows)
     for changes in asked:
         left = expected_rows(left, columns, by_names(changes(left), columns))

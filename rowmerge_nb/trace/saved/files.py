@@ -72,7 +72,7 @@ class FileFormat:
         )
 
     def inside(self, content: Any) -> Any:
-        """Give what stands under the format's name.
+        """Return what stands under the format's name.
 
         Raises:
             TraceSchemaError: something else stands there; another version of the format is named.
@@ -91,7 +91,7 @@ class FileFormat:
 
 
 def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
-    """See that a report can be made of what was read: every part may be as it should be, and the parts not go together."""
+    """Check that a report can be made of what was read: every part may be as it should be, and the parts not go together."""
     try:
         draw(value)
     except Exception as error:
@@ -136,7 +136,7 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 
 
 def _checked_path(path: str | Path) -> Path:
-    """Give a path that a file can have; INVALID_ARGUMENTS for anything else."""
+    """Return a path that a file can have; INVALID_ARGUMENTS for anything else."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         raise RowMergeError(
             f"{path!r} is not the path of a file", code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'."

@@ -92,7 +92,7 @@ def _record(file: zipfile.ZipFile) -> Record:
 
 
 def _check_header(header: Record) -> None:
-    """See that the parts go together: from here on they are relied upon."""
+    """Check that the parts go together: from here on they are relied upon."""
     columns = [column.name for column in header.columns]
     for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
         try:

@@ -125,7 +125,7 @@ def _value(value: Any, kind: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
-    """Give the one kind there is, or of several the one that a value is; of dataclasses the one that it says it is."""
+    """Return the one kind there is, or of several the one that a value is; of dataclasses the one that it says it is."""
     if len(kinds) == 1:
         return kinds[0]
     if type(value) in kinds:
@@ -304,7 +304,7 @@ def _named(value: Any) -> str:
 
 
 def _check_plan(trace: Trace) -> None:
-    """See that the plan is a tree: every node but the root is the source of one other, which comes before it."""
+    """Check that the plan is a tree: every node but the root is the source of one other, which comes before it."""
     known: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
         if record.id in known:
@@ -323,7 +323,7 @@ def _check_plan(trace: Trace) -> None:
 
 
 def _check_pages(pages: PageSample, path: str) -> None:
-    """See that the layout is that of the pages, and that what is told row by row is told of every row."""
+    """Check that the layout is that of the pages, and that what is told row by row is told of every row."""
     layout = pages.layout
     _check_layout(layout, layout.after.count, pages.after, f"{path}.layout")
     if pages.transformed:
@@ -351,7 +351,7 @@ def _check_pages(pages: PageSample, path: str) -> None:
 
 
 def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:
-    """See that a layout is one, and that of a page with the table's columns."""
+    """Check that a layout is one, and that of a page with the table's columns."""
     if not 0 <= layout.column_count <= page.num_columns:
         raise TraceSchemaError(path=f"{path}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page")
     indexes = layout.redistribution_columns

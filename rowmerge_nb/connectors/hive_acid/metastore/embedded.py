@@ -123,7 +123,7 @@ class EmbeddedMetastore(Metastore):
             _add_compactions(connection)
 
     def _require_no_tables(self) -> None:
-        """See that a new metastore would have nothing to know: an empty one beside tables would hide them all.
+        """Check that a new metastore would have nothing to know: an empty one beside tables would hide them all.
 
         Raises:
             ConnectorError: HIVE_METASTORE_ERROR.
@@ -143,24 +143,24 @@ class EmbeddedMetastore(Metastore):
         return self.file.parent / "warehouse"
 
     def schema_location(self, schema: str) -> Path:
-        """Give the folder of a schema's tables, as Hive names it."""
+        """Return the folder of a schema's tables, as Hive names it."""
         return _schema_folder(self._warehouse, schema)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         with self._reading() as connection:
             return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Give the names of all tables."""
+        """Return the names of all tables."""
         with self._reading() as connection:
             rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
             return [SchemaTableName(schema, name) for schema, name in rows]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Give a table."""
+        """Return a table."""
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM tables"
@@ -180,7 +180,7 @@ class EmbeddedMetastore(Metastore):
             raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Say what of a table may be read now."""
+        """Return what of a table may be read now."""
         with self._reading() as connection:
             # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
             connection.execute("BEGIN")
@@ -204,7 +204,7 @@ class EmbeddedMetastore(Metastore):
         return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Give the transactions that are open."""
+        """Return the transactions that are open."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
@@ -237,7 +237,7 @@ class EmbeddedMetastore(Metastore):
             time.sleep(_PAUSE_SECONDS)
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Give the write id of a transaction in a table."""
+        """Return the write id of a transaction in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             known = connection.execute(
@@ -287,7 +287,7 @@ class EmbeddedMetastore(Metastore):
             raise
 
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
-        """Tell whether a transaction was committed: of those there is no record."""
+        """Return whether a transaction was committed: of those there is no record."""
         try:
             with self._reading() as connection:
                 query = "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM compactions WHERE number = ?1"
@@ -347,7 +347,7 @@ class EmbeddedMetastore(Metastore):
         )
 
     def _told(self, error: sqlite3.Error) -> ConnectorError:
-        """Give an error of ours for one of SQLite."""
+        """Return an error of ours for one of SQLite."""
         msg = f"The metastore '{self.file}' does not answer: {error}"
         if is_full(error):
             return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
@@ -367,7 +367,7 @@ def _schema_folder(warehouse: Path, schema: str) -> Path:
 
 
 def _location(warehouse: Path, schema: str, location: str, managed: object) -> str:
-    """Give a table's folder: one that was made here is in the warehouse, wherever that was moved or copied to with its metastore.
+    """Return a table's folder: one that was made here is in the warehouse, wherever that was moved or copied to with its metastore.
 
     A copy that went by the whole path would change, and drop, the tables of which it is a copy.
     """
@@ -448,7 +448,7 @@ def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
-    """Give the folders in a warehouse that may be tables."""
+    """Yield the folders in a warehouse that may be tables."""
     for entry in warehouse.iterdir():
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
             if entry.suffix == ".db":
@@ -580,7 +580,7 @@ def _insert_table(connection: sqlite3.Connection, warehouse: Path, table: HiveTa
 
 
 def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: HiveTable) -> None:
-    """See that a table has its folder for itself: files are named by write ids, which every table counts for itself, and go with it.
+    """Check that a table has its folder for itself: files are named by write ids, which every table counts for itself, and go with it.
 
     Raises:
         ConnectorError: HIVE_PATH_ALREADY_EXISTS.
@@ -595,7 +595,7 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
 
 
 def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but: str = "") -> SchemaTableName | None:
-    """Give a table whose folder is this one, lies in it or has it within; links are followed."""
+    """Return a table whose folder is this one, lies in it or has it within; links are followed."""
     folder = folder.resolve()
     query = "SELECT schema_name, name, location, managed FROM tables WHERE id <> ?"
     for schema, name, location, managed in connection.execute(query, (but,)):
@@ -610,7 +610,7 @@ def _table_at(connection: sqlite3.Connection, warehouse: Path, folder: Path, but
 
 
 def other_owner(file: Path | None, folder: Path) -> tuple[Path, SchemaTableName] | None:
-    """Give another embedded metastore that has a folder's files for a table's, and this table; it is looked for where its warehouse is.
+    """Return another embedded metastore that has a folder's files for a table's, and this table; it is looked for where its warehouse is.
 
     Args:
         file: the metastore that asks, None for one that is no file.

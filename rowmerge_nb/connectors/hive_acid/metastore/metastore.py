@@ -200,7 +200,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def schema_location(self, schema: str) -> Path:
-        """Give the folder in which a schema's tables are made.
+        """Return the folder in which a schema's tables are made.
 
         Raises:
             ConnectorError: SCHEMA_NOT_FOUND.
@@ -208,19 +208,19 @@ class Metastore(ABC):
 
     @abstractmethod
     def list_schemas(self) -> Sequence[str]:
-        """Give the names of all schemas, sorted."""
+        """Return the names of all schemas, sorted."""
 
     @abstractmethod
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Give the names of all tables, sorted."""
+        """Return the names of all tables, sorted."""
 
     @abstractmethod
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Give a table, or None."""
+        """Return a table, or None."""
 
     @abstractmethod
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Say what of a table may be read now.
+        """Return what of a table may be read now.
 
         Args:
             table: the table.
@@ -249,7 +249,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Give the write id under which a transaction writes into a table; the same one whenever it is asked.
+        """Return the write id under which a transaction writes into a table; the same one whenever it is asked.
 
         Args:
             transaction: the transaction.
@@ -288,16 +288,16 @@ class Metastore(ABC):
 
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Give the transactions that are open, oldest first."""
+        """Return the transactions that are open, oldest first."""
 
 
 def schema_not_found(schema: str) -> ConnectorError:
-    """Give the error of a schema that is not there."""
+    """Return the error of a schema that is not there."""
     return ConnectorError(f"Schema '{schema}' does not exist", code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {schema} makes it.")
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
-    """Give the name of a partition, which is its folder's path too.
+    """Return the name of a partition, which is its folder's path too.
 
     >>> partition_name(["p", "d"], ["z a/b", None])
     'p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__'
@@ -307,7 +307,7 @@ def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
 
 
 def partition_texts(name: str) -> list[str | None]:
-    """Give the values out of a partition's name.
+    """Return the values out of a partition's name.
 
     >>> partition_texts("p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__")
     ['z a/b', None]

@@ -26,7 +26,7 @@ AGAIN: Final = "Run the statement again."
 
 
 def conflict(message: str) -> ConnectorError:
-    """Give the error of a transaction that another one has beaten, or that has ended."""
+    """Return the error of a transaction that another one has beaten, or that has ended."""
     return ConnectorError(message, code="TRANSACTION_CONFLICT", hint=AGAIN)
 
 

@@ -82,12 +82,12 @@ class ThriftMetastore(Metastore):
     # -- reading --------------------------------------------------------------------------------------------------
 
     def list_schemas(self) -> Sequence[str]:
-        """Give the names of all schemas."""
+        """Return the names of all schemas."""
         with self._clients.connected("list its databases") as client:
             return sorted(client.get_all_databases())
 
     def schema_location(self, schema: str) -> Path:
-        """Give the folder in which a schema's tables are made."""
+        """Return the folder in which a schema's tables are made."""
         with self._clients.connected(f"describe database '{schema}'") as client:
             try:
                 return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
@@ -95,18 +95,18 @@ class ThriftMetastore(Metastore):
                 raise schema_not_found(schema) from error
 
     def list_tables(self) -> Sequence[SchemaTableName]:
-        """Give the names of all tables, those included that cannot be read here."""
+        """Return the names of all tables, those included that cannot be read here."""
         with self._clients.connected("list its tables") as client:
             found = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
         return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in found)]
 
     def get_table(self, name: SchemaTableName) -> HiveTable | None:
-        """Give a table."""
+        """Return a table."""
         with self._clients.connected(f"describe table '{name}'") as client:
             return _table(client, name)
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
-        """Say what of a table may be read now; a reader's lock keeps what it reads from being cleaned away."""
+        """Return what of a table may be read now; a reader's lock keeps what it reads from being cleaned away."""
         transaction = None
         if reader is not None and table.transactional:
             transaction = reader()
@@ -121,7 +121,7 @@ class ThriftMetastore(Metastore):
             return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
 
     def open_transactions(self) -> Sequence[OpenTransaction]:
-        """Give the transactions that are open, those of Hive and Trino included."""
+        """Return the transactions that are open, those of Hive and Trino included."""
         with self._clients.connected("list its transactions") as client:
             found = client.get_open_txns_info().open_txns
         opened = []
@@ -178,7 +178,7 @@ class ThriftMetastore(Metastore):
                 raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Give the write id of a transaction in a table, with a lock that says what is done to it."""
+        """Return the write id of a transaction in a table, with a lock that says what is done to it."""
         self._lock(transaction, table, _UPDATE if updates else _INSERT)
         with self._clients.connected(f"give a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)
@@ -431,7 +431,7 @@ def _require_table(client: Any, table: HiveTable) -> None:
 
 
 def _partitions(client: Any, table: HiveTable) -> list[str]:
-    """Give the names of all partitions, in order.
+    """Return the names of all partitions, in order.
 
     Raises:
         ConnectorError: NOT_SUPPORTED, one of them does not lie in the folder of its name.

@@ -28,7 +28,7 @@ _REGISTERED: Final = "rowmerge_nb.registered"
 
 
 def folder_of(location: str | None, what: str) -> Path:
-    """Give the folder that a location names.
+    """Return the folder that a location names.
 
     Raises:
         ConnectorError: NOT_SUPPORTED, it is not on a file system that the operating system mounts.

@@ -34,7 +34,7 @@ class OrcCodec(Enum):
 
 
 def orc_codec(name: str) -> OrcCodec:
-    """Give the codec of a name, in whatever case.
+    """Return the codec of a name, in whatever case.
 
     Raises:
         ConnectorError: INVALID_ARGUMENTS, it is none of them.

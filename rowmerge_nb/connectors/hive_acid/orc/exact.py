@@ -91,7 +91,7 @@ class _Moments:
 
 
 def _schema(kind: Type, pyorc: Any) -> Any:
-    """Give ORC's type for one of ours."""
+    """Return ORC's type for one of ours."""
     if kind.base == "row":
         pairs = zip(kind.fields, kind.parameters, strict=True)
         return pyorc.Struct(**{str(name): _schema(inner, pyorc) for name, inner in pairs})

@@ -22,7 +22,7 @@ _MOST: Final = 1 << 28
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Give number, wire type and value of every field of a protocol buffer."""
+    """Yield number, wire type and value of every field of a protocol buffer."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -40,7 +40,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def numbers_in(value: bytes) -> list[int]:
-    """Give the numbers that are packed into one value."""
+    """Return the numbers that are packed into one value."""
     found, at = [], 0
     while at < len(value):
         number, at = _read_varint(value, at)
@@ -49,7 +49,7 @@ def numbers_in(value: bytes) -> list[int]:
 
 
 def signed(value: int) -> int:
-    """Give the signed number that a field of type ``sint64`` means.
+    """Return the signed number that a field of type ``sint64`` means.
 
     >>> signed(3), signed(4)
     (-2, 2)

@@ -61,7 +61,7 @@ def reading(path: Path) -> Iterator[Any]:
 
 
 def row_count(path: Path) -> int:
-    """Give the number of rows in a file, as its footer says."""
+    """Return the number of rows in a file, as its footer says."""
     with reading(path) as file:
         return int(file.nrows)
 
@@ -87,7 +87,7 @@ class RowKeys:
 
     @classmethod
     def of_original(cls, bucket: int, first: int, rows: int) -> RowKeys:
-        """Give the keys of rows that were there before all transactions."""
+        """Return the keys of rows that were there before all transactions."""
         constant = np.full(rows, encode_bucket(bucket), np.int64)
         return cls(np.zeros(rows, np.int64), constant, np.arange(first, first + rows))
 
@@ -98,15 +98,15 @@ class RowKeys:
         return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
 
     def take(self, rows: npt.NDArray[np.int64]) -> RowKeys:
-        """Give some of them."""
+        """Return some of them."""
         return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Give the order in which Hive wants events: by write id, bucket, row number."""
+        """Return the order in which Hive wants events: by write id, bucket, row number."""
         return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
-        """Give them as row ids."""
+        """Return them as row ids."""
         arrays = [pa.array(self.write_ids), pa.array(self.buckets.astype(np.int32)), pa.array(self.numbers)]
         return pa.StructArray.from_arrays(arrays, names=list(KEYS))
 
@@ -132,14 +132,14 @@ class KeyBounds:
         return cls(*pairs)
 
     def meets(self, other: KeyBounds | None) -> bool:
-        """Tell whether a key can be within both."""
+        """Return whether a key can be within both."""
         return other is None or all(
             mine[0] <= theirs[1] and theirs[0] <= mine[1]
             for mine, theirs in ((self.write_ids, other.write_ids), (self.numbers, other.numbers))
         )
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Tell of every key whether it lies between them."""
+        """Return for each key whether it lies between them."""
         within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (keys.write_ids <= self.write_ids[1])
         within &= (keys.numbers >= self.numbers[0]) & (keys.numbers <= self.numbers[1])
         return within
@@ -162,7 +162,7 @@ class DeletedRows:
         return bool(self._events.size)
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
-        """Tell for every row whether it was deleted."""
+        """Return for each row whether it was deleted."""
         locations = keys.locations
         codes = np.minimum(np.searchsorted(self._locations, locations), self._locations.size - 1)
         events = codes.astype(np.int64) << _ROW_ID_BITS | keys.numbers
@@ -172,7 +172,7 @@ class DeletedRows:
 
 
 def _events_within(path: Path, bounds: KeyBounds | None) -> Iterator[RowKeys]:
-    """Give the keys of delete events that lie within bounds; stripes that have none are not read."""
+    """Yield the keys of delete events that lie within bounds; stripes that have none are not read."""
     tail = read_tail(path) if bounds is not None else None
     skipped = set()
     if tail is not None and bounds is not None:

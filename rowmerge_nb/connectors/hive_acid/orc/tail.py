@@ -92,7 +92,7 @@ class OrcTail:
     statistics: tuple[tuple[bytes, ...], ...]
 
     def column(self, *path: int) -> int | None:
-        """Give the number of the type at a place within the file, as ``column(5, 0)`` for the first one in the sixth."""
+        """Return the number of the type at a place within the file, as ``column(5, 0)`` for the first one in the sixth."""
         number = 0
         for index in path:
             if number >= len(self.children) or index >= len(self.children[number]):
@@ -101,7 +101,7 @@ class OrcTail:
         return number
 
     def range(self, stripe: int, column: int | None, kind: Type) -> ValueRange | None:
-        """Give what is known of a column in a stripe; None if nothing is, or the column's type has no order that is safe to use."""
+        """Return what is known of a column in a stripe; None if nothing is, or the column's type has no order that is safe to use."""
         if column is None or stripe >= len(self.statistics) or column >= len(self.statistics[stripe]):
             return None
         # Where the bytes are no statistics, nothing is known.
@@ -189,7 +189,7 @@ def _subtypes(kind: bytes) -> Iterator[int]:
 
 
 def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
-    """Give postscript, where the footer starts, footer, and codec of a file."""
+    """Return postscript, where the footer starts, footer, and codec of a file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL))
     tail = file.read()

@@ -39,7 +39,7 @@ _STRIPE_BYTES: Final = 4 << 20
 
 
 def told(path: Path) -> AbstractContextManager[None]:
-    """Tell what is wrong when a file of a Hive table is written."""
+    """Return what is wrong when a file of a Hive table is written."""
     return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
 
 

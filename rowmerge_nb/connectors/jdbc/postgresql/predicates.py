@@ -17,7 +17,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
-    """Give the terms of a column; None if the server is not asked to compare it.
+    """Return the terms of a column; None if the server is not asked to compare it.
 
     Texts are ordered by their code points, as the engine orders them, never by the column's locale; equal are texts of equal bytes,
     and perhaps more of them where the column's collation is not deterministic.

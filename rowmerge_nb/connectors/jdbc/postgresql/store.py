@@ -60,7 +60,7 @@ class PostgresStore(Store):
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
 
     def column_name(self, name: str) -> str:
-        """Give the name in lower case, as the server itself makes names that are not quoted."""
+        """Return the name in lower case, as the server itself makes names that are not quoted."""
         return name.lower()
 
     @property
@@ -99,7 +99,7 @@ class PostgresStore(Store):
             return connect(self.dsn, autocommit=True)
 
     def _unreachable(self, error: Exception) -> ConnectorError:
-        """Say why there is no connection. What the server is not asked yet may hold parts of the connection string."""
+        """Return why there is no connection. What the server is not asked yet may hold parts of the connection string."""
         words = " ".join(str(error).split("Failed to connect: ")[-1].split())
         where = f"PostgreSQL at {self.shown}"
         if re.search(
@@ -134,36 +134,36 @@ class PostgresStore(Store):
         return translated(error, doing, f"PostgreSQL at {self.shown}", self.dsn)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Tell whether an error speaks of a key, or an exclusion, that would be there twice."""
+        """Return whether an error speaks of a key, or an exclusion, that would be there twice."""
         return getattr(error, "sqlstate", "") in {"23505", "23P01"}
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def reading(self, column: Column, *, key: bool = False) -> Reading:
-        """Say how a column is read."""
+        """Return how a column is read."""
         return types.value_reading(column)
 
     def cast_of(self, declared: str) -> str:
-        """Give the cast of types to which no text is assigned."""
+        """Return the cast of types to which no text is assigned."""
         return types.cast_of(declared, "b", declared)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Give the key and the version of the row."""
+        """Return the key and the version of the row."""
         return row_of([*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)])
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Say how key and version are read."""
+        """Return how key and version are read."""
         return [*(types.value_reading(column) for column in handle.key_columns), Reading(VERSION.removeprefix("t."), pa.int64())]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Give a range of blocks."""
+        """Return a range of blocks."""
         if split.low is None:
             return ""
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
 
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Say how a column is compared with values."""
+        """Return how a column is compared with values."""
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
@@ -199,7 +199,7 @@ class PostgresStore(Store):
         return CopyWriter(self, stage)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Give the columns of a stage."""
+        """Return the columns of a stage."""
         keys = [types.transport_type(column.type) for column in handle.key_columns] + [(pa.int64(), "bigint")]
         data = [types.transport_type(column.type) for column in handle.columns]
         control = [("a", pa.int64(), "bigint"), ("o", pa.int16(), "smallint"), ("n", pa.int32(), "integer")]
@@ -210,13 +210,13 @@ class PostgresStore(Store):
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Bring values into the form in which they are staged; a char's padding is the server's own affair."""
+        """Convert values into the form in which they are staged; a char's padding is the server's own affair."""
         if column.type.base == "char":
             return pc.utf8_rtrim(array.cast(pa.string()), " ")
         return array.cast(types.transport_type(column.type)[0])
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
-        """Bring key and version into the form in which they are staged."""
+        """Convert key and version into the form in which they are staged."""
         keys = [self.transported(column, part) for column, part in zip(handle.key_columns, parts, strict=False)]
         return [*keys, parts[-1]]
 
@@ -252,7 +252,7 @@ class PostgresStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        """Return what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
         table = f"{literal(self.table(handle))}::regclass"
         keys = session.query(
             "SELECT c.conrelid::regclass::text AS name, a.attname::text AS \"column\", c.confdeltype IN ('c', 'n', 'd') AS gone, "

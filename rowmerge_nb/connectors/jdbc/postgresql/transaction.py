@@ -61,7 +61,7 @@ class PostgresTransaction(JdbcTransaction):
         self._stages: list[Stage] = []
 
     def reader(self) -> Session:
-        """Give the connection that writes, if it does, since it sees what it has made; else the one that keeps the state."""
+        """Return the connection that writes, if it does, since it sees what it has made; else the one that keeps the state."""
         if self._writer is not None and self._writing:
             return self._writer
         if self._reader is None:
@@ -78,7 +78,7 @@ class PostgresTransaction(JdbcTransaction):
         return writer
 
     def release(self) -> None:
-        """Give up the state that is read, whose lock DROP TABLE would wait for."""
+        """Release the state that is read, whose lock DROP TABLE would wait for."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -165,7 +165,7 @@ class PostgresTransaction(JdbcTransaction):
         return Column(row["name"], kind, row["declared"], nullable, stands_in, generated, always, cast, row["comment"])
 
     def names(self) -> list[SchemaTableName]:
-        """Give the names of all tables and views."""
+        """Return the names of all tables and views."""
         found = self.reader().query(
             "SELECT lower(n.nspname) AS schema, lower(c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} "
@@ -174,7 +174,7 @@ class PostgresTransaction(JdbcTransaction):
         return [SchemaTableName(row["schema"], row["name"]) for row in found]
 
     def schemas(self) -> list[str]:
-        """Give the names of all schemas that are not the server's own."""
+        """Return the names of all schemas that are not the server's own."""
         found = self.reader().query(f"SELECT n.nspname::text AS name FROM pg_namespace n WHERE {_OWN_SCHEMAS}")
         return [row["name"] for row in found]
 
@@ -222,7 +222,7 @@ class PostgresTransaction(JdbcTransaction):
         return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
 
     def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
-        """Give PostgreSQL's name of a type."""
+        """Return PostgreSQL's name of a type."""
         found = types.declared_type(kind)
         if found is None:
             raise unsupported(

@@ -42,7 +42,7 @@ _LENGTH_OFFSET: Final = 4
 
 
 def type_of(base: str, category: str, modifier: int) -> Type | None:
-    """Give the type of a column.
+    """Return the type of a column.
 
     Args:
         base: the server's short name of the type.
@@ -69,7 +69,7 @@ def type_of(base: str, category: str, modifier: int) -> Type | None:
 
 
 def declared_type(kind: Type) -> str | None:
-    """Give the type that a column is declared with; None for types that PostgreSQL has no counterpart of.
+    """Return the type that a column is declared with; None for types that PostgreSQL has no counterpart of.
 
     >>> declared_type(Type("timestamp with time zone", (3,))), declared_type(Type("map", (VARCHAR, BIGINT)))
     ('timestamp(3) with time zone', None)
@@ -86,7 +86,7 @@ def declared_type(kind: Type) -> str | None:
 
 
 def cast_of(base: str, category: str, declared: str) -> str:
-    """Give what makes a staged text a value of the type; types that texts are assigned to need none."""
+    """Return what makes a staged text a value of the type; types that texts are assigned to need none."""
     if category == "e":
         # With the search path of this connector the server has written the schema.
         return f"::{declared}"
@@ -94,7 +94,7 @@ def cast_of(base: str, category: str, declared: str) -> str:
 
 
 def transport_type(kind: Type) -> tuple[pa.DataType, str]:
-    """Give the types in which values are staged: Arrow's and the server's."""
+    """Return the types in which values are staged: Arrow's and the server's."""
     if kind.base in _AS_TEXT:
         return pa.string(), "text"
     if kind.base == "tinyint":
@@ -106,7 +106,7 @@ def transport_type(kind: Type) -> tuple[pa.DataType, str]:
 
 
 def value_reading(column: Column) -> Reading:
-    """Say how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
+    """Return how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
     name, base = quoted(column.name), column.type.base
     if base == "decimal":
         return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'", name)

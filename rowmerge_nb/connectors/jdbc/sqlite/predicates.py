@@ -29,7 +29,7 @@ _SMALLEST: Final = 1e-44
 
 
 def terms_of(column: Column, *, unicode: bool) -> Terms | None:
-    """Give the terms of a column; None if SQLite is not asked to compare it.
+    """Return the terms of a column; None if SQLite is not asked to compare it.
 
     Args:
         column: the column.

@@ -66,7 +66,7 @@ class SqliteStore(Store):
         return repr(self.path)
 
     def is_there(self) -> bool:
-        """Tell whether there is something of the file's name.
+        """Return whether there is something of the file's name.
 
         Raises:
             ConnectorError: JDBC_ERROR for what no file can be called.
@@ -136,7 +136,7 @@ class SqliteStore(Store):
             )
 
     def read_only(self) -> ConnectorError:
-        """Give the error of a file that may not be written."""
+        """Return the error of a file that may not be written."""
         return ConnectorError(
             f"SQLite database {self.shown} is read-only and cannot be written",
             code="PERMISSION_DENIED",
@@ -188,31 +188,31 @@ class SqliteStore(Store):
         )
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
-        """Tell whether an error speaks of a key that would be there twice."""
+        """Return whether an error speaks of a key that would be there twice."""
         return "UNIQUE constraint failed" in error.message
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def reading(self, column: Column, *, key: bool = False) -> Reading:
-        """Say how a column is read."""
+        """Return how a column is read."""
         return types.key_reading(column) if key else types.value_reading(column)
 
     def row_id_type(self, handle: JdbcTableHandle) -> Type:
-        """Give the key as it is stored, of several columns as a row."""
+        """Return the key as it is stored, of several columns as a row."""
         kinds = [(column.name, types.key_type(column)) for column in handle.key_columns]
         return kinds[0][1] if len(kinds) == 1 else row_of(kinds)
 
     def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
-        """Say how the key's columns are read."""
+        """Return how the key's columns are read."""
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Give a range of rowids, or of a key."""
+        """Return a range of rowids, or of a key."""
         bounds = ((">=", split.low), ("<", split.high))
         return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
 
     def terms(self, column: Column, *, unicode: bool) -> Terms | None:
-        """Say how a column is compared with values."""
+        """Return how a column is compared with values."""
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
@@ -245,7 +245,7 @@ class SqliteStore(Store):
         return f", in the row with {rows[0]['a']}" if rows else ""
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
-        """Bring stored values into the column's Arrow type."""
+        """Convert stored values into the column's Arrow type."""
         return types.converted(column, array)
 
     # -- writing --------------------------------------------------------------------------------------------------
@@ -255,13 +255,13 @@ class SqliteStore(Store):
         return FileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
-        """Give the columns of a stage, declared as the table's, so that values compare alike."""
+        """Return the columns of a stage, declared as the table's, so that values compare alike."""
         keys = [(f"k{i}", types.storage_type(types.key_type(c)), c.declared) for i, c in enumerate(handle.key_columns)]
         data = [(f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)]
         return [("a", pa.int64(), "bigint"), ("o", pa.int64(), "int"), ("n", pa.int64(), "int"), *keys, *data]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
-        """Bring values into the form in which they are stored."""
+        """Convert values into the form in which they are stored."""
         return types.stored(column, array)
 
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
@@ -289,7 +289,7 @@ class SqliteStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: Session, handle: JdbcTableHandle) -> list[Follower]:
-        """Give what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
+        """Return what acts on changes of a table's rows, and would act otherwise if updated rows are taken out and put in again."""
         session.execute("PRAGMA defer_foreign_keys = ON")
         keys = _foreign_keys(session, handle)
         return [
@@ -320,7 +320,7 @@ def rowid_of(handle: JdbcTableHandle) -> str:
 
 
 def _foreign_keys(session: Session, handle: JdbcTableHandle) -> list[dict[str, Any]]:
-    """Give the foreign keys that are about a table, per column; one that names no column is about the primary key."""
+    """Return the foreign keys that are about a table, per column; one that names no column is about the primary key."""
     return session.query(
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone, f.on_update AS moved '
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "

@@ -52,7 +52,7 @@ class SqliteTransaction(JdbcTransaction):
         self._spool: Spool | None = None
 
     def reader(self) -> Session:
-        """Give the connection."""
+        """Return the connection."""
         if self._session is None:
             creating = not self._store.is_there() and self._create
             writing = not creating and os.access(self._store.path, os.W_OK)
@@ -112,7 +112,7 @@ class SqliteTransaction(JdbcTransaction):
         )
 
     def _resolves_conflicts(self, table: str) -> bool:
-        """Tell whether a table may have rows taken out, or skip rows, where a constraint is broken: nobody would hear of those."""
+        """Return whether a table may have rows taken out, or skip rows, where a constraint is broken: nobody would hear of those."""
         query = f"SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND name = {literal(table)}"
         return re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE) is not None
 
@@ -136,7 +136,7 @@ class SqliteTransaction(JdbcTransaction):
         return Column(row["name"], kind, declared, nullable, stands_in, generated, numbered=numbered)
 
     def names(self) -> list[SchemaTableName]:
-        """Give the names of all tables and views."""
+        """Return the names of all tables and views."""
         return [SchemaTableName(SCHEMA, row["name"].lower()) for row in self._tables()]
 
     def _tables(self) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ class SqliteTransaction(JdbcTransaction):
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
 
     def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
-        """Give SQLite's name of a type."""
+        """Return SQLite's name of a type."""
         found = types.declared_type(kind)
         if found is None:
             raise unsupported(self._store, str(table), column, str(kind), "which SQLite cannot hold", "Use another type.")
@@ -310,7 +310,7 @@ class SqliteTransaction(JdbcTransaction):
 
 
 def _address(handle: JdbcTableHandle) -> str:
-    """Give what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
+    """Return what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
     if handle.ranges:
         return rowid_of(handle)
     first = next(iter(handle.key_columns), None)

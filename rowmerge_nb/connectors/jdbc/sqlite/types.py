@@ -72,7 +72,7 @@ def named(column: str) -> str:
 
 
 def type_of(declared: str) -> Type | None:
-    """Give the type that a declared type stands for; None where there is none.
+    """Return the type that a declared type stands for; None where there is none.
 
     >>> [str(type_of(text)) for text in ("INTEGER", "int", "NVARCHAR(20)", "decimal(10, 2)", "timestamptz(3)", "GEOMETRY")]
     ['bigint', 'integer', 'varchar(20)', 'decimal(10,2)', 'timestamp(3) with time zone', 'None']
@@ -95,7 +95,7 @@ def type_of(declared: str) -> Type | None:
 
 
 def declared_type(kind: Type) -> str | None:
-    """Give the type that a column is declared with; None for types that SQLite cannot hold.
+    """Return the type that a column is declared with; None for types that SQLite cannot hold.
 
     >>> declared_type(decimal_of(12, 2)), declared_type(decimal_of(38)), declared_type(Type("array", (INTEGER,)))
     ('decimal(12,2)', 'decimal_text(38,0)', None)
@@ -112,13 +112,13 @@ def declared_type(kind: Type) -> str | None:
 
 
 def has_text_affinity(declared: str) -> bool:
-    """Tell whether texts stay texts in a column of this declared type, by SQLite's own rule."""
+    """Return whether texts stay texts in a column of this declared type, by SQLite's own rule."""
     upper = declared.upper()
     return "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT"))
 
 
 def storage_type(kind: Type) -> pa.DataType:
-    """Give the Arrow type in which values are stored."""
+    """Return the Arrow type in which values are stored."""
     if kind.base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
         return pa.int64()
     if kind.base in {"real", "double"}:
@@ -127,7 +127,7 @@ def storage_type(kind: Type) -> pa.DataType:
 
 
 def value_reading(column: Column) -> Reading:
-    """Say how a column's values are read, and which of them are misfits."""
+    """Return how a column's values are read, and which of them are misfits."""
     name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
         number = f"printf('%.{parameters[1]}f', {name})"
@@ -153,7 +153,7 @@ def value_reading(column: Column) -> Reading:
 
 
 def key_type(column: Column) -> Type:
-    """Give the type of a key column within the row id: keys are told apart as they are stored."""
+    """Return the type of a key column within the row id: keys are told apart as they are stored."""
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
     plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}
@@ -162,7 +162,7 @@ def key_type(column: Column) -> Type:
 
 
 def key_reading(column: Column) -> Reading:
-    """Say how a key column is read for the row id. SQLite lets keys be NULL, and such rows cannot be told apart."""
+    """Return how a key column is read for the row id. SQLite lets keys be NULL, and such rows cannot be told apart."""
     name, kind = named(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
     misfit = f"typeof({name}) NOT IN ({kinds[kind]})"
@@ -177,7 +177,7 @@ def _changes_as_real(name: str) -> str:
 
 
 def stored(column: Column, array: pa.Array) -> pa.Array:
-    """Bring values into the form in which they are stored.
+    """Convert values into the form in which they are stored.
 
     Raises:
         ConnectorError: SQLite has no such value: NaN, or a decimal of more digits than the column's declared type keeps.
@@ -215,7 +215,7 @@ def _refuse(column: Column, value: str, why: str, hint: str) -> None:
 
 
 def converted(column: Column, array: pa.Array) -> pa.Array:
-    """Bring stored values into the column's Arrow type.
+    """Convert stored values into the column's Arrow type.
 
     Raises:
         pyarrow.ArrowInvalid: a text is not a value of the type.

@@ -112,19 +112,19 @@ class ClassCache:
         return 0
 
     def use_options(self) -> str:
-        """Give the options of a Java that uses it; what does not fit after all, Java does without, and says nothing."""
+        """Return the options of a Java that uses it; what does not fit after all, Java does without, and says nothing."""
         silently = "-Xlog:aot*=off" if self.java_version >= _AOT_VERSION else "-Xlog:cds*=off"
         # What a crash leaves is not for the directory that a user works in.
         crash = f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
         return f"{self._read_option(self.directory)} {silently} {crash}"
 
     def record_options(self, directory: Path) -> str:
-        """Give the options of a Java that writes it into a directory when it ends."""
+        """Return the options of a Java that writes it into a directory when it ends."""
         name = "AOTCacheOutput" if self.java_version >= _AOT_VERSION else "ArchiveClassesAtExit"
         return f"-XX:{name}={_file_in(directory)}"
 
     def prove_options(self, directory: Path) -> str:
-        """Give the options of a Java that does not start unless it can use what is in a directory, and finds no fault with it."""
+        """Return the options of a Java that does not start unless it can use what is in a directory, and finds no fault with it."""
         strictly = "-XX:AOTMode=on" if self.java_version >= _AOT_VERSION else "-Xshare:on"
         return f"{self._read_option(directory)} {strictly} -XX:+UnlockDiagnosticVMOptions -XX:+VerifySharedSpaces"
 
@@ -133,7 +133,7 @@ class ClassCache:
         return f"-XX:{name}={_file_in(directory)}"
 
     def trouble(self) -> NoClassCache | None:
-        """Say why it cannot be used; None if it can. It is read as a whole, some hundred megabytes."""
+        """Return why it cannot be used; None if it can. It is read as a whole, some hundred megabytes."""
         try:
             with opened_own_directory(self.home), opened_own_directory(self.directory):
                 seal = _read_seal(self.directory)
@@ -158,7 +158,7 @@ class ClassCache:
             os.fsync(file.fileno())
 
     def made(self) -> str:
-        """Give when it was made, as ISO 8601 has it."""
+        """Return when it was made, as ISO 8601 has it."""
         return str(_read_seal(self.directory).get("made", ""))
 
     def mark_used(self) -> None:
@@ -207,7 +207,7 @@ def class_cache_of(
 
 
 def java_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """Give those of a user's settings that a cache has to fit.
+    """Return those of a user's settings that a cache has to fit.
 
     >>> java_settings({"spark.master": "spark://there", "spark.driver.memory": "4g"})
     {'spark.driver.memory': '4g'}
@@ -264,7 +264,7 @@ def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) ->
 
 
 def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
-    """Give the directory of all caches, which need not be there.
+    """Return the directory of all caches, which need not be there.
 
     >>> cache_home({"XDG_CACHE_HOME": "/var/cache/ann"})
     PosixPath('/var/cache/ann/rowmerge_nb/class-caches')

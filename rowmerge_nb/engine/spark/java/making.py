@@ -171,7 +171,7 @@ def _check_disk(home: Path) -> None:
 
 
 def why_not_in_background(cache: ClassCache) -> str:
-    """Say why a cache that is not there is not made by itself, a part of a sentence; ``""`` where it is."""
+    """Return why a cache that is not there is not made by itself, a part of a sentence; ``""`` where it is."""
     if os.environ.get("CI"):
         return "it is not made by itself where the variable CI is set"
     if cache.failure.exists():
@@ -213,7 +213,7 @@ class IdleMaking:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Say that a statement runs as long as this lasts."""
+        """Report that a statement runs as long as this lasts."""
         with self._changed:
             self._running += 1
         try:

@@ -36,7 +36,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def told_cores() -> int | None:
-    """Give what the variable ROWMERGE_CORES says; None where it is not set.
+    """Return what the variable ROWMERGE_CORES says; None where it is not set.
 
     Raises:
         SetupError: INVALID_ARGUMENTS, it is no whole number from 1 on.
@@ -54,7 +54,7 @@ def told_cores() -> int | None:
 
 
 def available_cores() -> int:
-    """Give the number of cores that this process may use: as it was told, or as the system says, which in a container may be all of the machine.
+    """Return the number of cores that this process may use: as it was told, or as the system says, which in a container may be all of the machine.
 
     Raises:
         SetupError: as `told_cores`.
@@ -67,7 +67,7 @@ def available_cores() -> int:
 
 
 def usual_cores() -> int:
-    """Give how many tasks a session of our own runs at the same time where nothing else is asked for.
+    """Return how many tasks a session of our own runs at the same time where nothing else is asked for.
 
     Raises:
         SetupError: as `told_cores`.
@@ -76,12 +76,12 @@ def usual_cores() -> int:
 
 
 def python_path() -> str:
-    """Give the PYTHONPATH of processes that are started here: they find this package also where it is not installed, as in a checkout."""
+    """Return the PYTHONPATH of processes that are started here: they find this package also where it is not installed, as in a checkout."""
     return os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))
 
 
 def driver_memory(conf: Mapping[str, str] | None = None) -> str:
-    """Give the memory of a Spark of our own, as Spark writes it: a user's setting, the variable ROWMERGE_DRIVER_MEMORY, or 2g.
+    """Return the memory of a Spark of our own, as Spark writes it: a user's setting, the variable ROWMERGE_DRIVER_MEMORY, or 2g.
 
     >>> driver_memory({"spark.driver.memory": "6g"})
     '6g'
@@ -90,7 +90,7 @@ def driver_memory(conf: Mapping[str, str] | None = None) -> str:
 
 
 def java_options(cores: int, conf: Mapping[str, str] | None = None) -> str:
-    """Give the options of Spark's Java on a machine with so many cores.
+    """Return the options of Spark's Java on a machine with so many cores.
 
     A user's own come last, so that they have the last word: those of the variable ROWMERGE_JAVA_OPTIONS, and of Spark's setting.
 

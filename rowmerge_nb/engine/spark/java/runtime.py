@@ -99,7 +99,7 @@ def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Give every runtime there is, the preferred one first."""
+    """Yield every runtime there is, the preferred one first."""
     if home := environ.get("JAVA_HOME"):
         yield from _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
     # An empty PATH would make shutil.which search the current directory and the system's default places.
@@ -110,7 +110,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def _inspect(program: Path, origin: str) -> Iterator[Java]:
-    """Give the runtime that a ``java`` program belongs to; nothing if it does not run."""
+    """Yield the runtime that a ``java`` program belongs to; nothing if it does not run."""
     if not os.access(program, os.X_OK):
         return
     # The release file of a JDK answers at once; asking the program itself takes a tenth of a second.

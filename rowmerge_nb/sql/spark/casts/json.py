@@ -199,7 +199,7 @@ def _row(text: str, source: str, kind: Type, cast: Cast, *, safe: bool, around: 
 
 
 def _unexpected(text: str, wanted: str, around: _Cast, *, safe: bool) -> str:
-    """Say what stands where an array or an object should begin: a text without its quotation marks, of others what they begin with."""
+    """Return what stands where an array or an object should begin: a text without its quotation marks, of others what they begin with."""
     if safe:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"
@@ -223,7 +223,7 @@ _NUMBER: Final = "'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
 
 
 def _no_such(text: str, kind: Type) -> str:
-    """Say why a text is no value of a type, as the errors of nested casts do."""
+    """Return why a text is no value of a type, as the errors of nested casts do."""
     if kind.base == "decimal":
         return f"IF({text} RLIKE {_NUMBER}, {text_literal(f' Cannot cast input json to {_shown(kind)}')}, '')"
     return f"concat(' Cannot cast \\'', {text}, '\\' to {_WORDS.get(kind.base, kind.base.upper())}')"

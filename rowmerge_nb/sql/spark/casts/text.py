@@ -62,7 +62,7 @@ def _checked(tried: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer:
-    """Give what writes casts of text to a type."""
+    """Return what writes casts of text to a type."""
     if target.base in NUMBERS_IN_ERRORS:
         return _to_number
     if is_zoned(target):
@@ -254,7 +254,7 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(source: Type) -> Writer:
-    """Give what writes casts of a type to text."""
+    """Return what writes casts of a type to text."""
     if is_float(source):
         return _float_to_text
     if source.base in {"timestamp", "timestamp with time zone", "time"}:

@@ -293,5 +293,5 @@ def _zone_checks(fields: _Fields) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def two_digit_pivot() -> int:
-    """Give Joda's pivot for years of two digits today."""
+    """Return Joda's pivot for years of two digits today."""
     return dt.datetime.now(dt.UTC).year - 30
