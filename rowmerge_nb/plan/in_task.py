@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS, key_sets
-from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, PhysicalForm, PlanNode, Project, Source, TableScan
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    CheckConstraints,
+    Filter,
+    Join,
+    PhysicalForm,
+    PlanNode,
+    Project,
+    Source,
+    TableScan,
+)
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts
@@ -57,7 +67,7 @@ def form_of(
             return PhysicalForm(NO_KEYS)
         return PhysicalForm()
     if target is not None and source is not None and key_sets(join):
-        both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
+        both = sum(_size_of(side, rows) for side, rows in zip(join.sources, (target, source), strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
     return _in_many_tasks(join, target, source, settings)
@@ -82,7 +92,7 @@ def _by_source(join: Join, target: int | None, source: int | None, settings: Rul
     if isinstance(read, Source) and read.tree is not None and any(query.kind != "scalar" for query in subqueries(read.tree)):
         # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.
         return PhysicalForm(partitioned="the source is a query with IN or EXISTS, which is made once only so")
-    size, most = source * _width_of(join.right), settings.source_bytes
+    size, most = _size_of(join.right, source), settings.source_bytes
     packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
     if size <= packed:
         return PhysicalForm(many_tasks=True)
@@ -105,16 +115,23 @@ def without_mark(node: PlanNode) -> PlanNode:
     return node
 
 
-def _width_of(node: PlanNode) -> int:
-    return sum(_width(symbol.type) for symbol in node.outputs)
+def _size_of(side: PlanNode, rows: int) -> int:
+    """Return about how many bytes the rows of a side of the join take in pages."""
+    widths = [_width(symbol.type) for symbol in side.outputs]
+    size = rows * sum(width or TEXT_BYTES for width in widths)
+    scan = side
+    while isinstance(scan, Project | AssignUniqueId):
+        scan = scan.source
+    # Texts may be longer than they are taken to be: the size of the table says so.
+    return max(size, scan.table.data_size or 0) if isinstance(scan, TableScan) and None in widths else size
 
 
-def _width(kind: Type) -> int:
-    """Guess how many bytes a value takes in a page."""
+def _width(sql_type: Type) -> int | None:
+    """Return how many bytes a value takes in a page; None if that depends on the value."""
     try:
-        return max(int(kind.arrow.bit_width) // 8, 1)
+        return max(int(sql_type.arrow.bit_width) // 8, 1)
     except ValueError:
-        return TEXT_BYTES
+        return None
 
 
 def _check_printable(tree: Typed, *, condition: bool) -> None:

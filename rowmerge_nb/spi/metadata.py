@@ -98,13 +98,15 @@ class TableStatistics:
     In Trino these are estimates; here they are bounds.
 
     Args:
-        row_count: the table has at most so many rows; None where that is not known.
+        row_count: the table has at most so many rows; None if that is not known.
+        data_size: the bytes of all its rows as they are stored; None if that is not known.
 
     >>> TableStatistics()
-    TableStatistics(row_count=None)
+    TableStatistics(row_count=None, data_size=None)
     """
 
     row_count: int | None = None
+    data_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -283,9 +285,10 @@ class ConnectorMetadata(ABC):
         return None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return what is known of a table's size at little cost; asked for where ``row_count`` gives None and the size decides something.
+        """Return what is known of a table's size at little cost; asked for when the size decides something that ``row_count`` leaves open.
 
-        Nothing by default. A bound lets the engine execute a small statement in one task.
+        Nothing by default. A bound of the rows lets the engine execute a small statement in one task. By the bytes it sees that a table of
+        few rows is large.
         """
         return TableStatistics()
 

@@ -27,7 +27,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTa
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.placing import place
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
-from rowmerge_nb.connectors.hive_acid.statistics import most_rows
+from rowmerge_nb.connectors.hive_acid.statistics import table_size
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
@@ -145,8 +145,8 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         return ConnectorTableMetadata(table.name, table.columns, table.properties, table.comment)
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the files, deleted ones among them."""
-        return TableStatistics(most_rows(hive_table(table_handle)))
+        """Return the number of rows in the files, deleted ones among them, and the size of the files."""
+        return table_size(hive_table(table_handle))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Return the names of all tables."""

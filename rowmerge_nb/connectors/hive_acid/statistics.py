@@ -1,4 +1,4 @@
-"""How many rows a table has at most, by the tails of its files."""
+"""The size of a table, by the tails of its files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.connectors.hive_acid.orc.reading import row_count
 from rowmerge_nb.connectors.hive_acid.state import acid_state, data_files
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.metadata import TableStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,25 +21,26 @@ MOST_FILES: Final = 1000
 """Of a table with more files, or more partitions, nothing is told: looking would take longer than what is gained by it."""
 
 
-def most_rows(handle: HiveTableHandle) -> int | None:
-    """Return an upper bound of the rows that a statement sees: those of all files that it reads, deleted ones among them.
+def table_size(handle: HiveTableHandle) -> TableStatistics:
+    """Return the rows and the bytes of all files that a statement reads, deleted rows among them.
 
     Args:
         handle: the table as the statement sees it.
 
     Returns:
-        None where there are very many files, or some that cannot be read; the scan says then what is wrong with them.
+        Neither if there are very many files, or some that cannot be read; the scan then reports what is wrong with them.
     """
     if len(handle.snapshot.partitions) > MOST_FILES:
-        return None
+        return TableStatistics()
     try:
         files = list(islice(_files(handle), MOST_FILES + 1))
         if len(files) > MOST_FILES:
-            return None
-        stats = ((path, path.stat()) for path in files)
-        return sum(_rows_in(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+            return TableStatistics()
+        stats = [(path, path.stat()) for path in files]
+        rows = sum(_rows_in(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+        return TableStatistics(rows, sum(stat.st_size for _, stat in stats))
     except (RowMergeError, OSError):
-        return None
+        return TableStatistics()
 
 
 def _files(handle: HiveTableHandle) -> Iterator[Path]:

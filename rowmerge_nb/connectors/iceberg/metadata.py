@@ -31,7 +31,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
 )
 from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rewritable, rows_of, size_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.sorting import keys_of, shown_keys
 from rowmerge_nb.connectors.iceberg.table_procedures import (
@@ -331,9 +331,10 @@ class IcebergMetadata(ConnectorMetadata):
         return rows if exact else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Return the number of rows in the data files, deleted ones among them."""
+        """Return the number of rows in the data files, deleted ones among them, and the size of these files."""
         handle = iceberg_table(table_handle)
-        return TableStatistics(rows_of(self._transaction.loaded(handle).table, handle.snapshot)[0])
+        table = self._transaction.loaded(handle).table
+        return TableStatistics(rows_of(table, handle.snapshot)[0], size_of(table, handle.snapshot))
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""

@@ -155,6 +155,13 @@ def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
     return total, whole
 
 
+def size_of(table: Table, snapshot_id: int | None) -> int | None:
+    """Return the size of the data files in bytes, if the snapshot says it."""
+    snapshot = None if snapshot_id is None else table.metadata.snapshot_by_id(snapshot_id)
+    size = None if snapshot is None or snapshot.summary is None else snapshot.summary.get("total-files-size")
+    return int(size) if size is not None and size.isdigit() else None
+
+
 # -- deletes ----------------------------------------------------------------------------------------------------------
 
 

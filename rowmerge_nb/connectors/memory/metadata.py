@@ -23,7 +23,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -123,6 +123,15 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
+
+    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+        """Return the number of rows, and their size in memory."""
+        handle = table_handle_of(table_handle)
+        table = self._connector.table_of(self._transaction, handle.name)
+        if table is None or handle.version not in table.versions:
+            return TableStatistics()
+        rows = table.versions[handle.version]
+        return TableStatistics(rows.num_rows, rows.nbytes)
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table, visible with the commit."""

@@ -135,7 +135,7 @@ class StatementTables:
             handle=handle,
             metadata=known,
             row_count=rows,
-            most_rows=cache(partial(_most_rows, metadata, session, handle)),
+            statistics=cache(partial(_statistics, metadata, session, handle)),
             is_read_by_tasks=cache(partial(self._transaction.scans.is_read_by_tasks, catalog, handle)),
             version=version,
             checks_reads=metadata.checks_reads,
@@ -431,8 +431,8 @@ class StatementTables:
             return from_spark_schema(spark.sql(spark_sql).schema)
 
 
-def _most_rows(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> int | None:
-    """Ask a connector how many rows a table has at most.
+def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:
+    """Ask a connector for the size of a table.
 
     Raises:
         ConnectorError: GENERIC_INTERNAL_ERROR if it gives something else.
@@ -443,4 +443,4 @@ def _most_rows(metadata: ConnectorMetadata, session: ConnectorSession, handle: C
             f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics",
             code="GENERIC_INTERNAL_ERROR",
         )
-    return given.row_count
+    return given

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.handles import ColumnHandle
-from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, references
 
@@ -61,7 +61,7 @@ class TableBinding:
         dataframe: the DataFrame if it is one: Spark's own, or the rows of another one as Arrow has them; the rows of a table of ``information_schema``.
         rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
-        most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
+        statistics: asks the connector for the size of the table.
         deterministic: reading it twice within the statement gives the same rows.
         is_read_by_tasks: asks whether every task can read it by itself, and each has the same rows in the same order.
         version: the version of the table that the statement names; None for the table as it is.
@@ -80,7 +80,7 @@ class TableBinding:
     dataframe: Any = field(default=None, compare=False)
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
-    most_rows: Callable[[], int | None] | None = field(default=None, compare=False)
+    statistics: Callable[[], TableStatistics] = field(default=TableStatistics, compare=False)
     deterministic: bool = True
     is_read_by_tasks: Callable[[], bool] = field(default=_by_none, compare=False)
     version: ConnectorTableVersion | None = None
@@ -120,7 +120,12 @@ class TableBinding:
     @property
     def estimated_rows(self) -> int | None:
         """The number of rows, or an upper bound of it, as far as either is known."""
-        return self.most_rows() if self.row_count is None and self.most_rows is not None else self.row_count
+        return self.statistics().row_count if self.row_count is None else self.row_count
+
+    @property
+    def data_size(self) -> int | None:
+        """The bytes of its rows, as far as they are known."""
+        return int(self.dataframe.nbytes) if self.dataframe is not None and self.has_rows_at_hand else self.statistics().data_size
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -290,6 +291,28 @@ def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> Non
 )
 def test_the_plan_says_why_a_join_is_not_one_of_pages(spark: Any, on: str, why: str) -> None:
     assert why in str(made(spark, "many tasks").run(f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"))
+
+
+@pytest.mark.parametrize("store", ["memory", "hive", "iceberg", "a frame"])
+def test_long_texts_count_with_their_bytes(spark: Any, tmp_path: Path, store: str) -> None:
+    settings = RuleSettings(small_rows=0, one_task_bytes=1 << 20)
+    engine = Engine(spark=spark, rule_settings=settings)
+    if store in {"hive", "iceberg"}:
+        engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path))
+    texts = pa.array([os.urandom(20_000).hex() for _ in range(100)])
+    frames = {"long": pa.table({"id": range(100), "x": texts}), "short": pa.table({"id": range(100), "x": ["x"] * 100})}
+    for name, rows in frames.items():
+        if store == "memory":
+            engine.register(name, rows)
+        elif store != "a frame":
+            engine.run(f"CREATE TABLE c.default.{name} AS SELECT * FROM frame", namespace={"frame": rows})
+    prefix = "c.default." if store in {"hive", "iceberg"} else ""
+    engine.register("t", frames["short"])
+    for name, said in (("short", SAID["one task"]), ("long", SAID["many tasks"])):
+        for target, source in (("t", f"{prefix}{name}"), (f"{prefix}{name}", "t")):
+            if store != "a frame" or target == "t":
+                merge = f"EXPLAIN MERGE INTO {target} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = t.x || s.x"
+                assert said in str(engine.run(merge, namespace=frames)), (name, target)
 
 
 def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:
