@@ -33,6 +33,7 @@ from rowmerge_nb.plan.query.nodes import (
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.ranks import checked_rank
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
@@ -54,7 +55,6 @@ _WORDS: Final[Mapping[type[QueryNode], str]] = {
     SemiJoined: "a subquery",
     Correlated: "a correlated subquery",
     SingleRow: "a subquery",
-    WindowRows: "a function over a window",
     UnnestedRows: "UNNEST",
     TableFunction: "a table function",
     SetOperation: "a set operation",
@@ -100,7 +100,9 @@ def page_query(source: Source) -> PagedQuery:
     sql = f"SELECT {selected} FROM ({texts.node(root)})"
     if printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(isinstance(node, Aggregation | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes)
+    whole = any(
+        isinstance(node, Aggregation | WindowRows | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes
+    )
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
     return PagedQuery(_scan(source, table, scan, where), sql, dict(printer.lists), cut and not whole)
@@ -127,7 +129,7 @@ def _chain(node: QueryNode) -> Iterator[QueryNode]:
         UnprintableError: a node has no form here.
     """
     while not isinstance(node, Scan):
-        if not isinstance(node, Filtered | Projected | Aggregation | Sorted | Cut):
+        if not isinstance(node, Filtered | Projected | Aggregation | WindowRows | Sorted | Cut):
             raise UnprintableError(_WORDS[type(node)])
         yield node
         node = node.source
@@ -161,6 +163,8 @@ class _Texts:
             return f"SELECT {', '.join(items) or f'true AS {quoted(_SOME)}'} FROM ({self.node(node.source)})"
         if isinstance(node, Aggregation):
             return self._aggregation(node)
+        if isinstance(node, WindowRows):
+            return self._windows(node)
         if isinstance(node, Sorted):
             return f"{self._all_of(node)} ORDER BY {self._order(node.order_by)}"
         if isinstance(node, Cut):
@@ -183,6 +187,15 @@ class _Texts:
         calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *calls])} FROM ({self.node(node.source)}){grouped}"
+
+    def _windows(self, node: WindowRows) -> str:
+        """Return rows with their numbers or ranks: all calls have one window."""
+        for key in node.partition_by:
+            check_grouped(key.type)
+        parts = [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"] if node.partition_by else []
+        parts += [f"ORDER BY {self._order(node.order_by)}"] if node.order_by else []
+        calls = [f"{checked_rank(call)}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for column, call in node.calls]
+        return f"SELECT *, {', '.join(calls)} FROM ({self.node(node.source)})"
 
     def _order(self, keys: Sequence[Sort]) -> str:
         return ", ".join(map(self._key, keys))

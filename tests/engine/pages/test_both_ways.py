@@ -65,6 +65,14 @@ ANSWERS = [
     "SELECT id FROM {t} WHERE d >= DATE '2000-01-01' AND tz < TIMESTAMP '2025-01-01 00:00:00 UTC' AND v LIKE 'a%' ORDER BY id",
     "SELECT count(*) FROM (SELECT id FROM {t} LIMIT 2)",
     "SELECT id, id, NULL, 'x' AS id FROM {t} ORDER BY 1 FETCH FIRST 2 ROWS ONLY",
+    *(
+        f"SELECT id, row_number() OVER (PARTITION BY b ORDER BY {name}, id DESC), dense_rank() OVER (PARTITION BY {name} ORDER BY b, i) "
+        "FROM {t} ORDER BY id"
+        for name in ("c", "w", "u", "y", "t3", "tz", "tm", "v")
+    ),
+    "SELECT id, rank() OVER (ORDER BY c DESC NULLS FIRST), row_number() OVER (ORDER BY x DESC NULLS FIRST, r, id) FROM {t} ORDER BY id",
+    "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY n, d ORDER BY ts DESC, id) AS rn FROM {t}) WHERE rn = 1 ORDER BY id",
+    "SELECT b, rank() OVER (ORDER BY max(n) DESC) FROM {t} GROUP BY b ORDER BY 1",
 ]
 """Queries that DuckDB answers whatever the rows are."""
 LEFT_TO_SPARK = [
