@@ -30,6 +30,7 @@ from rowmerge_nb.plan.query.nodes import (
     ValueRows,
     WindowRows,
 )
+from rowmerge_nb.plan.query.planner import QueryPlanner
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.plan.nodes import Source, TableScan
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
-    from rowmerge_nb.sql.typed.expressions import Sort, Typed
+    from rowmerge_nb.sql.typed.expressions import Column, Sort, Typed
 
 PAGES: Final = "pages"
 """The name of the table that the SQL of a query reads."""
@@ -70,12 +71,14 @@ class PagedQuery:
     Args:
         scan: reads the columns of the table that the query needs, by the symbols that the SQL has for them.
         sql: the query over the table ``pages``; its columns are those of the query, in their order.
+        columns: the columns of the query, in their order.
         lists: the long lists of constants that the SQL looks values up in, by the names of their tables.
         ends_early: the first pages may be enough: no group and no order needs all rows.
     """
 
     scan: TableScan
     sql: str
+    columns: tuple[Column, ...] = ()
     lists: Mapping[str, pa.Array] = field(default_factory=dict)
     ends_early: bool = False
 
@@ -105,7 +108,8 @@ def page_query(source: Source) -> PagedQuery:
     )
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
-    return PagedQuery(_scan(source, table, scan, where), sql, dict(printer.lists), cut and not whole)
+    named = QueryPlanner(source.tree).plan(source.tree).outputs
+    return PagedQuery(_scan(source, table, scan, where), sql, named, dict(printer.lists), cut and not whole)
 
 
 def _check_form(query: object) -> None:

@@ -45,6 +45,7 @@ from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     AssignUniqueId,
     CheckConstraints,
     DeleteProject,
@@ -470,14 +471,15 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     source = exchange.source if exchange is not None else node.source
     few = (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS
     query = chain(source)[-1]
-    if isinstance(query, Source) and query.pages is not None:
+    if isinstance(query, Source | AnsweredQuery) and query.pages is not None:
         return _inserted_pages(node, query.pages, few=few, context=context)
     rows = lower(source, context)
     if few:
         rows = rows.coalesce(1)
     # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
-    numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
+    hidden = _hidden(source, context)
+    numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))), *hidden).drop(*hidden)
     if exchange is not None and exchange.insert_layout is not None:
         numbered = placed(numbered, exchange.insert_layout, node, context)
     return context.tables.outcome_of(

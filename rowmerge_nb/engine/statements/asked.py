@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 30
 """So many rows are told at most."""
+NUMBERED_ANEW: Final = (
+    "The rows of the source query get other numbers when it is answered again. Look for values of its columns instead."
+)
 UNREPEATABLE: Final = "The source may have other rows when it is read again, so that those of the statement are not known."
 
 

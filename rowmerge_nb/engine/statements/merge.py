@@ -14,6 +14,7 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.answered import answered_node
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
@@ -26,6 +27,7 @@ from rowmerge_nb.engine.statements.row_change import (
     Planned,
     act,
     action_context,
+    answer_source,
     call_facts,
     counted,
     plan_change,
@@ -79,6 +81,7 @@ class MergeRun(StatementRun):
             return None
         check_returned(analysis.returning, analysis.target, self.transaction.left_to_store(analysis))
         begin_merge(self, analysis)
+        planned = answer_source(self, analysis, planned)
         answer = act(self, lambda: self.context(planned), self._lowered)
         self._check_duplicates(answer, planned)
         check_fragments(answer.account, answer.fragments)
@@ -185,7 +188,8 @@ class MergeRun(StatementRun):
 
     def _source_rows(self) -> int | None:
         """Give the rows of the source where it is known."""
-        binding = self.analysis.source.binding
+        node = answered_node(self.plan)
+        binding = self.analysis.source.binding if node is None else node.table
         return binding.row_count if binding is not None else None
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
