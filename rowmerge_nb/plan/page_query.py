@@ -32,21 +32,23 @@ from rowmerge_nb.plan.query.nodes import (
 )
 from rowmerge_nb.plan.query.planner import QueryPlanner
 from rowmerge_nb.plan.query.rules import planned_query
-from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
+from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted, guarded_key
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
-from rowmerge_nb.sql.duckdb.ranks import checked_rank
+from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
+from rowmerge_nb.sql.typed.types import is_float
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
     from rowmerge_nb.plan.nodes import Source, TableScan
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
-    from rowmerge_nb.sql.typed.expressions import Column, Sort, Typed
+    from rowmerge_nb.sql.typed.expressions import Sort, Typed
 
 PAGES: Final = "pages"
 """The name of the table that the SQL of a query reads."""
@@ -182,24 +184,35 @@ class _Texts:
     def _value(self, value: Typed) -> str:
         return self.printer.text(value, condition=False)
 
+    def _keyed(self, source: QueryNode, keys: Iterable[Column]) -> str:
+        """Return the rows of a node; numbers among the keys by which they meet are such that the engines agree on which are equal."""
+        guarded = []
+        for key in dict.fromkeys(keys):
+            if is_float(key.type):
+                guarded.append(f"{guarded_key(key)} AS {quoted(key.symbol)}")
+            else:
+                check_grouped(key.type)
+        text = self.node(source)
+        return f"SELECT * REPLACE ({', '.join(guarded)}) FROM ({text})" if guarded else text
+
     def _aggregation(self, node: Aggregation) -> str:
-        for key in node.keys:
-            check_grouped(key.type)
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
             raise UnprintableError("a group without a column")
         calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *calls])} FROM ({self.node(node.source)}){grouped}"
+        return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
 
     def _windows(self, node: WindowRows) -> str:
         """Return rows with their numbers or ranks: all calls have one window."""
-        for key in node.partition_by:
-            check_grouped(key.type)
+        names = [checked_rank(call) for _, call in node.calls]
+        # Rows that are equal by the order share a rank.
+        ranked = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []
         parts = [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"] if node.partition_by else []
         parts += [f"ORDER BY {self._order(node.order_by)}"] if node.order_by else []
-        calls = [f"{checked_rank(call)}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for column, call in node.calls]
-        return f"SELECT *, {', '.join(calls)} FROM ({self.node(node.source)})"
+        pairs = zip(node.calls, names, strict=True)
+        calls = [f"{name}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for (column, _), name in pairs]
+        return f"SELECT *, {', '.join(calls)} FROM ({self._keyed(node.source, (*node.partition_by, *ranked))})"
 
     def _order(self, keys: Sequence[Sort]) -> str:
         return ", ".join(map(self._key, keys))

@@ -391,28 +391,33 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
 def answer_source(plan: Output, settings: RuleSettings) -> Output:
     """Have DuckDB answer the source query of a MERGE, or the query of an INSERT, before the tasks begin.
 
-    A query that is only conditions and values of one table is left to the tasks, all of which take a part in it.
+    A query that is only conditions and values of one table is left to the tasks, all of which take a part in it. So is an INSERT that Spark
+    stores row by row.
     """
-    source = _written_query(plan)
-    if source is None or settings.remote_executors:
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None)
+    inserts = isinstance(writer, TableWriter)
+    below = writer if inserts or writer is None else join_of(writer)
+    source = None if below is None else chain(below)[-1]
+    if not isinstance(source, Source) or not reads_table(source) or settings.remote_executors:
         return plan
+    if _is_plain(source) or (inserts and "insert_on_pages" in settings.off):
+        return plan
+    try:
+        answered = answered_query(source)
+        if isinstance(writer, TableWriter):
+            page_rows([*chain(writer)[1:-1], answered])
+    except UnprintableError:
+        return plan
+    return rewritten(plan, lambda node: answered if node is source else node)
+
+
+def _is_plain(source: Source) -> bool:
+    """Return whether tasks can compute a query on the pages that they read."""
     try:
         page_source(source)
     except UnprintableError:
-        try:
-            answered = answered_query(source)
-        except UnprintableError:
-            return plan
-        return rewritten(plan, lambda node: answered if node is source else node)
-    return plan
-
-
-def _written_query(plan: Output) -> Source | None:
-    """Return the query of a MERGE or INSERT that reads a table; None if there is none."""
-    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None)
-    below = None if writer is None else writer if isinstance(writer, TableWriter) else join_of(writer)
-    source = None if below is None else chain(below)[-1]
-    return source if isinstance(source, Source) and reads_table(source) else None
+        return False
+    return True
 
 
 def insert_on_pages(plan: Output, _: RuleSettings) -> Output:

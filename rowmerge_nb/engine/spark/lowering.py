@@ -478,8 +478,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
         rows = rows.coalesce(1)
     # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
-    hidden = _hidden(source, context)
-    numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))), *hidden).drop(*hidden)
+    numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = placed(numbered, exchange.insert_layout, node, context)
     return context.tables.outcome_of(

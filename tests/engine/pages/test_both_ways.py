@@ -73,6 +73,8 @@ ANSWERS = [
     "SELECT id, rank() OVER (ORDER BY c DESC NULLS FIRST), row_number() OVER (ORDER BY x DESC NULLS FIRST, r, id) FROM {t} ORDER BY id",
     "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY n, d ORDER BY ts DESC, id) AS rn FROM {t}) WHERE rn = 1 ORDER BY id",
     "SELECT b, rank() OVER (ORDER BY max(n) DESC) FROM {t} GROUP BY b ORDER BY 1",
+    "SELECT DISTINCT x, r FROM {t} WHERE id NOT IN (2, 3) ORDER BY x, r",
+    "SELECT id, rank() OVER (PARTITION BY r ORDER BY x), dense_rank() OVER (ORDER BY r DESC) FROM {t} WHERE id NOT IN (2, 3) ORDER BY id",
 ]
 """Queries that DuckDB answers whatever the rows are."""
 LEFT_TO_SPARK = [
@@ -90,6 +92,10 @@ LEFT_TO_SPARK = [
     "SELECT sum(w) FROM {t} WHERE id IN (5)",
     "SELECT max(x), min(r) FROM {t}",
     "SELECT max(x) FROM {t} WHERE id IN (3, 4)",
+    "SELECT DISTINCT x FROM {t} ORDER BY 1",
+    "SELECT r, count(*) FROM {t} WHERE id IN (3, 4) GROUP BY r",
+    "SELECT id, row_number() OVER (PARTITION BY r ORDER BY id) FROM {t} WHERE id IN (1, 3, 4) ORDER BY id",
+    "SELECT id, rank() OVER (ORDER BY x) FROM {t} WHERE id IN (1, 3, 4) ORDER BY id",
 ]
 """Queries that DuckDB does not answer because of the rows: the answer is an error, or may differ."""
 
