@@ -110,8 +110,8 @@ def page_query(source: Source) -> PagedQuery:
     )
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
-    named = QueryPlanner(source.tree).plan(source.tree).outputs
-    return PagedQuery(_scan(source, table, scan, where), sql, named, dict(printer.lists), cut and not whole)
+    outputs = QueryPlanner(source.tree).plan(source.tree).outputs
+    return PagedQuery(_scan(source, table, scan, where), sql, outputs, dict(printer.lists), cut and not whole)
 
 
 def _check_form(query: object) -> None:
@@ -186,14 +186,14 @@ class _Texts:
 
     def _keyed(self, source: QueryNode, keys: Iterable[Column]) -> str:
         """Return the rows of a node; numbers among the keys by which they meet are such that the engines agree on which are equal."""
-        guarded = []
+        guards = []
         for key in dict.fromkeys(keys):
             if is_float(key.type):
-                guarded.append(f"{guarded_key(key)} AS {quoted(key.symbol)}")
+                guards.append(f"{guarded_key(key)} AS {quoted(key.symbol)}")
             else:
                 check_grouped(key.type)
         text = self.node(source)
-        return f"SELECT * REPLACE ({', '.join(guarded)}) FROM ({text})" if guarded else text
+        return f"SELECT * REPLACE ({', '.join(guards)}) FROM ({text})" if guards else text
 
     def _aggregation(self, node: Aggregation) -> str:
         keys = [quoted(key.symbol) for key in node.keys]
@@ -207,12 +207,12 @@ class _Texts:
         """Return rows with their numbers or ranks: all calls have one window."""
         names = [checked_rank(call) for _, call in node.calls]
         # Rows that are equal by the order share a rank.
-        ranked = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []
+        order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []
         parts = [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"] if node.partition_by else []
         parts += [f"ORDER BY {self._order(node.order_by)}"] if node.order_by else []
         pairs = zip(node.calls, names, strict=True)
         calls = [f"{name}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for (column, _), name in pairs]
-        return f"SELECT *, {', '.join(calls)} FROM ({self._keyed(node.source, (*node.partition_by, *ranked))})"
+        return f"SELECT *, {', '.join(calls)} FROM ({self._keyed(node.source, (*node.partition_by, *order))})"
 
     def _order(self, keys: Sequence[Sort]) -> str:
         return ", ".join(map(self._key, keys))

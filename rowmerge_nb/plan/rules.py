@@ -11,7 +11,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.errors import checked
-from rowmerge_nb.plan.answered import answered_query
 from rowmerge_nb.plan.in_task import form_of, without_mark
 from rowmerge_nb.plan.nodes import (
     AnsweredQuery,
@@ -32,6 +31,7 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.plan.page_query import page_query
 from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
+from rowmerge_nb.plan.source_answer import answered_query
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
@@ -403,12 +403,12 @@ def answer_source(plan: Output, settings: RuleSettings) -> Output:
     if _is_plain(source) or (inserts and "insert_on_pages" in settings.off):
         return plan
     try:
-        answered = answered_query(source)
+        answer = answered_query(source)
         if isinstance(writer, TableWriter):
-            page_rows([*chain(writer)[1:-1], answered])
+            page_rows([*chain(writer)[1:-1], answer])
     except UnprintableError:
         return plan
-    return rewritten(plan, lambda node: answered if node is source else node)
+    return rewritten(plan, lambda node: answer if node is source else node)
 
 
 def _is_plain(source: Source) -> bool:

@@ -109,17 +109,17 @@ class SplitStore:
         Raises:
             SetupError: the file cannot be written.
         """
-        arriving, few = iter(pages), list[pa.RecordBatch]()
-        for page in arriving:
-            few.append(page)
-            if sum(one.nbytes for one in few) > INLINE_BYTES:
+        rest, first = iter(pages), list[pa.RecordBatch]()
+        for page in rest:
+            first.append(page)
+            if sum(one.nbytes for one in first) > INLINE_BYTES:
                 break
         else:
-            data = pa.Table.from_batches(few, schema=schema)
+            data = pa.Table.from_batches(first, schema=schema)
             self._made[name, version] = make_splits(data)
             return data
         path = self._file()
-        self._made[name, version] = _in_file(path, schema, chain(few, arriving))
+        self._made[name, version] = _in_file(path, schema, chain(first, rest))
         with pa.memory_map(path) as mapped:
             return pa.ipc.open_file(mapped).read_all()
 

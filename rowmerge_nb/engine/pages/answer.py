@@ -105,12 +105,12 @@ def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, tak
 def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event, take: Callable[[Any], T]) -> T:
     duckdb = require_duckdb()
     failure: Exception | None = None
-    taken: list[T] = []
+    results: list[T] = []
     try:
         for name, values in query.lists.items():
             connection.register(name, pa.table([values], names=["v"]))
         connection.register(PAGES, pages.reader())
-        taken.append(take(connection.sql(query.sql)))
+        results.append(take(connection.sql(query.sql)))
     except (duckdb.Error, pa.ArrowException) as error:
         failure = error
     if cancelled.is_set():
@@ -119,7 +119,7 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
         raise pages.failure
     if failure is not None:
         raise PagesRefusedError(translated(str(failure)).message) from failure
-    return taken[0]
+    return results[0]
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
-from rowmerge_nb.engine.statements.answered import answered_node
 from rowmerge_nb.engine.statements.asked import NUMBERED_ANEW, UNREPEATABLE, untouched_rows, wanted_by_values, wanted_rows
 from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
 from rowmerge_nb.engine.statements.row_change import answer_source
+from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName

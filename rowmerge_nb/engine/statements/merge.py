@@ -14,7 +14,6 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.answered import answered_node
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
@@ -34,6 +33,7 @@ from rowmerge_nb.engine.statements.row_change import (
     plan_of,
     row_change_trace,
 )
+from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform

@@ -13,8 +13,8 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
-from rowmerge_nb.engine.statements.answered import answered_plan
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
+from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.errors import ConnectorError
@@ -103,10 +103,10 @@ def answer_source(run: StatementRun, analysis: RowChangeAnalysis, planned: Plann
         analysis: the statement.
         planned: its plan.
     """
-    answered = answered_plan(run, planned.first, planned.settings)
-    if answered is None:
+    with_answer = answered_plan(run, planned.first, planned.settings)
+    if with_answer is None:
         return planned
-    first, settings = answered
+    first, settings = with_answer
     with room():
         run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
     return replace(planned, first=first, settings=settings)

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.pages.answer import PagesRefusedError, stream_answer
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.plan.answered import answered_query
 from rowmerge_nb.plan.nodes import AnsweredQuery, Source
 from rowmerge_nb.plan.rules import ANSWER_SOURCE, chain, rewritten
+from rowmerge_nb.plan.source_answer import answered_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,15 +45,15 @@ def answered_plan(run: StatementRun, first: Output, settings: RuleSettings) -> t
         return None
     run.step = "run"
     run.begin_step("run")
-    answered = answered_query(node.query)
-    scans, paged = run.transaction.scans, answered.paged
+    answer = answered_query(node.query)
+    scans, paged = run.transaction.scans, answer.paged
     try:
         with run.timed("source"):
             rows = stream_answer(
                 paged,
                 scans.driver_scan(paged.scan),
                 run.transaction.cancelled,
-                lambda pages: scans.store_frame(answered.table, _conformed(pages, answered.table)),
+                lambda pages: scans.store_frame(answer.table, _conformed(pages, answer.table)),
             )
     except PagesRefusedError as refusal:
         source = replace(node.query, refusal=str(refusal))
