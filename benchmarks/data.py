@@ -29,6 +29,14 @@ DELETE: Final = "DELETE FROM target WHERE id % 10 = 3"
 UPDATE: Final = "UPDATE target SET amount = amount + 1.00, name = 'changed' WHERE id % 10 = 3"
 SELECT: Final = "SELECT region, count(*) AS rows, sum(amount) AS total FROM target GROUP BY region"
 INSERT: Final = "INSERT INTO target SELECT * FROM source"
+LATEST: Final = """(SELECT * FROM (
+  SELECT source.*, row_number() OVER (PARTITION BY {keys} ORDER BY updated_at DESC) AS number FROM source) WHERE number = 1)"""
+GROUPED: Final = """(SELECT {keys}, max(region) AS region, max(name) AS name, max(amount) AS amount, max(updated_at) AS updated_at
+  FROM source GROUP BY {keys})"""
+DEDUPLICATED: Final = {"latest": LATEST, "grouped": GROUPED}
+"""The sources of a MERGE that deduplicates its source: the latest row of each key, and a group of each key."""
+VERSIONS: Final = 3
+"""Rows of each key in a source that is to be deduplicated."""
 CREATE: Final = "CREATE TABLE target AS SELECT * FROM source"
 
 
@@ -66,12 +74,36 @@ class Case:
             rows.schema.get_field_index("region"), VALUES[0], pc.if_else(deleting, pa.scalar("DEL"), rows["region"])
         )
 
+    @cached_property
+    def history(self) -> pa.Table:
+        """Several versions of each of the source's rows, in random order; the latest one has the largest amount."""
+        rows, at = self.source, self.source.schema.get_field_index
+        versions = []
+        for number in range(VERSIONS):
+            later = pc.add(rows["updated_at"], pa.scalar(number, pa.duration("us")))
+            more = pc.add(rows["amount"], pa.scalar(Decimal(number), pa.decimal128(12, 2))).cast(pa.decimal128(12, 2))
+            versions.append(rows.set_column(at("updated_at"), VALUES[3], later).set_column(at("amount"), VALUES[2], more))
+        order = np.random.default_rng(self.seed).permutation(rows.num_rows * VERSIONS)
+        return pa.concat_tables(versions).take(pa.array(order))
+
+    def source_of(self, work: str) -> pa.Table:
+        """Return the source that a work reads."""
+        return self.history if work in DEDUPLICATED else self.source
+
+    def deduplicated(self, work: str) -> str:
+        """Return the query that deduplicates the source."""
+        return DEDUPLICATED[work].format(keys=", ".join(field.name for field in self.keys.fields()))
+
     @property
     def merge(self) -> str:
         """The MERGE, which all engines read but delta-rs."""
+        return self.merge_from("source")
+
+    def merge_from(self, source: str) -> str:
+        """Return the MERGE of a table or query."""
         names = [field.name for field in (*self.keys.fields(), *VALUES)]
         return (
-            f"MERGE INTO target t USING source s ON {self.keys.on}\n"
+            f"MERGE INTO target t USING {source} s ON {self.keys.on}\n"
             "WHEN MATCHED AND s.region = 'DEL' THEN DELETE\n"
             "WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name = s.name, updated_at = s.updated_at\n"
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)})\n"

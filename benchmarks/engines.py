@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 
-from benchmarks.data import CREATE, DELETE, INSERT, SELECT, UPDATE
+from benchmarks.data import CREATE, DEDUPLICATED, DELETE, INSERT, SELECT, UPDATE
 
 if TYPE_CHECKING:
     import deltalake
 
     from benchmarks.data import Case
 
-Work = Literal["merge", "delete", "update", "create", "partition", "insert", "select"]
-"""What is timed. ``create`` and ``partition`` make the table of the source's rows, ``insert`` adds them, ``select`` is a query."""
+Work = Literal["merge", "delete", "update", "create", "partition", "insert", "select", "latest", "grouped"]
+"""What is timed. ``latest`` and ``grouped`` are a MERGE that deduplicates its source. ``create`` and ``partition`` make the table of the source's rows, ``insert`` adds them, ``select`` is a query."""
 
 BIGINT_KEYS: Final = ("dense", "shuffled", "sparse", "sparse-sorted")
 """The kinds of keys that are one bigint, called ``id``."""
@@ -79,6 +79,8 @@ class SqlContestant(Contestant):
     def statement(self, work: Work) -> str:
         """Return the statement of a work, which is the same for all engines unless they say otherwise."""
         statements = {"delete": DELETE, "update": UPDATE, "insert": INSERT, "create": CREATE}
+        if work in DEDUPLICATED:
+            return self.case.merge_from(self.case.deduplicated(work))
         return self.case.merge if work == "merge" else statements[work]
 
     def run(self, work: Work) -> None:
@@ -114,7 +116,7 @@ class RowMerge(SqlContestant):
             self.engine.run("DROP TABLE IF EXISTS target")
         else:
             self.engine.register("target", case.target, paradigm=self.paradigm)
-        self.engine.register("source", case.source)
+        self.engine.register("source", case.source_of(work))
 
     def execute(self, statement: str) -> None:
         """Run a statement; UPDATE and DELETE by one of the two flows."""
@@ -176,7 +178,7 @@ class DuckDB(DuckDBContestant):
         if work in {"create", "partition", "insert"}:
             self.connection.register("source", case.source)
         else:
-            self._load("source", case.source)
+            self._load("source", case.source_of(work))
         if work not in {"create", "partition"}:
             self._load("target", case.target)
         self.connection.execute("CHECKPOINT")
@@ -238,7 +240,7 @@ class DeltaRs(Contestant):
         import deltalake
 
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.case, self.source, self.answer = case, _with_text_for_uuid(case, case.source), None
+        self.case, self.source, self.answer = case, _with_text_for_uuid(case, case.source_of(work)), None
         if work not in {"create", "partition"}:
             deltalake.write_deltalake(str(self.folder), _with_text_for_uuid(case, case.target))
 
@@ -252,7 +254,9 @@ class DeltaRs(Contestant):
             return
         table = deltalake.DeltaTable(str(self.folder))
         if work == "merge":
-            self._merge(table)
+            self._merge(table, self.source)
+        elif work in DEDUPLICATED:
+            self._merge(table, _by_duckdb(self.case.deduplicated(work), self.source).select(self.case.source.column_names))
         elif work == "delete":
             table.delete("id % 10 = 3")
         elif work == "update":
@@ -260,10 +264,10 @@ class DeltaRs(Contestant):
         else:
             self.answer = pa.table(deltalake.QueryBuilder().register("target", table).execute(SELECT).read_all())
 
-    def _merge(self, table: deltalake.DeltaTable) -> None:
-        columns = {name: f"s.{name}" for name in self.source.column_names}
+    def _merge(self, table: deltalake.DeltaTable, source: pa.Table) -> None:
+        columns = {name: f"s.{name}" for name in source.column_names}
         updates = {"amount": "t.amount + s.amount", "name": "s.name", "updated_at": "s.updated_at"}
-        merger = table.merge(self.source, self.case.keys.on, source_alias="s", target_alias="t")
+        merger = table.merge(source, self.case.keys.on, source_alias="s", target_alias="t")
         merger.when_matched_delete("s.region = 'DEL'").when_matched_update(updates).when_not_matched_insert(columns).execute()
 
     def content(self) -> pa.Table:
@@ -273,6 +277,14 @@ class DeltaRs(Contestant):
         if self.answer is not None:
             return self.answer
         return pa.table(deltalake.DeltaTable(str(self.folder)).to_pyarrow_table())
+
+
+def _by_duckdb(query: str, source: pa.Table) -> pa.Table:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.register("source", source)
+        return connection.sql(f"SELECT * FROM {query}").to_arrow_table()
 
 
 def _with_text_for_uuid(case: Case, table: pa.Table) -> pa.Table:

@@ -112,6 +112,8 @@ RACES: Mapping[str, Race] = {
     "insert": Race("insert", data.INSERT, _loading),
     "create": Race("create", data.CREATE, _loading),
     "partition": Race("partition", f"{data.CREATE}, partitioned by region", _parted),
+    "dedup": Race("latest", "MERGE of the latest row of each key", _keyed),
+    "dedup-groups": Race("grouped", "MERGE of a group of each key", _keyed),
     "select": Race("select", data.SELECT, _reading),
 }
 

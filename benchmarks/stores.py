@@ -76,7 +76,7 @@ class Store(SqlContestant):
             self.folder.mkdir()
         self.engine = Engine(trace=self.trace)
         self.engine.add_catalog(self.store, self._connector())
-        self.engine.register("source", case.source)
+        self.engine.register("source", case.source_of(work))
         if work in {"create", "partition"}:
             return
         self.engine.register("loading", case.target)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     Exchange,
     Join,
     MarkDistinct,
@@ -21,7 +22,7 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.plan.query.rules import planned_query
 from rowmerge_nb.plan.query.steps import SINGLE, SOURCE, Spread, query_steps, single
-from rowmerge_nb.plan.records import descriptor_of, executed_by, record_of, source_query
+from rowmerge_nb.plan.records import ANSWERED, descriptor_of, executed_by, record_of, source_query
 from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.sql.typed.expressions import Column
@@ -63,6 +64,9 @@ class _Steps:
             return self._query(node, node.source)
         if isinstance(node, Source) and (query := source_query(node)) is not None:
             return query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
+        if isinstance(node, AnsweredQuery):
+            below = self.spread(node.query)
+            return below.under(replace(below.step, details=(*below.step.details, ANSWERED)))
         if not node.sources:
             return Spread(self._step(node), SOURCE)
         if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:

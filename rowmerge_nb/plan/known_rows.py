@@ -6,6 +6,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     AssignUniqueId,
     CheckConstraints,
     DeleteProject,
@@ -60,6 +61,11 @@ def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None
 @_rows.register
 def _(node: TableScan, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
     return scan_rows(node.table, constrained=bool(node.constraint.domains))
+
+
+@_rows.register
+def _(node: AnsweredQuery, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
+    return node.query.size()
 
 
 @_rows.register

@@ -132,6 +132,7 @@ class Source(PlanNode):
         size: tells how many rows it has.
         pages: the rows as tasks compute them on pages; None if Spark computes them.
         by_spark: Spark executes it; a query can also be answered by DuckDB.
+        refusal: why DuckDB has left it to Spark; ``""`` if it was not asked.
     """
 
     meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
@@ -144,6 +145,30 @@ class Source(PlanNode):
     size: Size = field(default=unknown, compare=False)
     pages: PageRows | None = field(default=None, compare=False, repr=False)
     by_spark: bool = True
+    refusal: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnsweredQuery(TableScan):
+    """A source query that DuckDB answers before Spark's job begins; the tasks read its rows as those of a frame.
+
+    Args:
+        query: the query.
+        paged: the query as DuckDB computes it.
+        pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store them.
+    """
+
+    meaning: ClassVar[str] = (
+        "Runs the source query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table, and tasks read the rows."
+    )
+    query: Source
+    paged: PagedQuery = field(compare=False, repr=False)
+    pages: PageRows | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The node's name in a plan: that of a query."""
+        return self.query.name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,15 +30,19 @@ from rowmerge_nb.plan.query.nodes import (
     ValueRows,
     WindowRows,
 )
+from rowmerge_nb.plan.query.planner import QueryPlanner
 from rowmerge_nb.plan.query.rules import planned_query
-from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted
+from rowmerge_nb.sql.duckdb.aggregates import aggregate_text, check_carried, check_grouped, check_sorted, guarded_key
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
+from rowmerge_nb.sql.typed.types import is_float
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -54,7 +58,6 @@ _WORDS: Final[Mapping[type[QueryNode], str]] = {
     SemiJoined: "a subquery",
     Correlated: "a correlated subquery",
     SingleRow: "a subquery",
-    WindowRows: "a function over a window",
     UnnestedRows: "UNNEST",
     TableFunction: "a table function",
     SetOperation: "a set operation",
@@ -70,12 +73,14 @@ class PagedQuery:
     Args:
         scan: reads the columns of the table that the query needs, by the symbols that the SQL has for them.
         sql: the query over the table ``pages``; its columns are those of the query, in their order.
+        columns: the columns of the query, in their order.
         lists: the long lists of constants that the SQL looks values up in, by the names of their tables.
         ends_early: the first pages may be enough: no group and no order needs all rows.
     """
 
     scan: TableScan
     sql: str
+    columns: tuple[Column, ...] = ()
     lists: Mapping[str, pa.Array] = field(default_factory=dict)
     ends_early: bool = False
 
@@ -100,10 +105,13 @@ def page_query(source: Source) -> PagedQuery:
     sql = f"SELECT {selected} FROM ({texts.node(root)})"
     if printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(isinstance(node, Aggregation | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes)
+    whole = any(
+        isinstance(node, Aggregation | WindowRows | Sorted) or (isinstance(node, Cut) and node.order_by) for node in nodes
+    )
     cut = any(isinstance(node, Cut) and not node.offset for node in nodes)
     where = next((node.predicate for node in nodes if isinstance(node, Filtered) and node.source is scan), None)
-    return PagedQuery(_scan(source, table, scan, where), sql, dict(printer.lists), cut and not whole)
+    outputs = QueryPlanner(source.tree).plan(source.tree).outputs
+    return PagedQuery(_scan(source, table, scan, where), sql, outputs, dict(printer.lists), cut and not whole)
 
 
 def _check_form(query: object) -> None:
@@ -127,7 +135,7 @@ def _chain(node: QueryNode) -> Iterator[QueryNode]:
         UnprintableError: a node has no form here.
     """
     while not isinstance(node, Scan):
-        if not isinstance(node, Filtered | Projected | Aggregation | Sorted | Cut):
+        if not isinstance(node, Filtered | Projected | Aggregation | WindowRows | Sorted | Cut):
             raise UnprintableError(_WORDS[type(node)])
         yield node
         node = node.source
@@ -161,6 +169,8 @@ class _Texts:
             return f"SELECT {', '.join(items) or f'true AS {quoted(_SOME)}'} FROM ({self.node(node.source)})"
         if isinstance(node, Aggregation):
             return self._aggregation(node)
+        if isinstance(node, WindowRows):
+            return self._windows(node)
         if isinstance(node, Sorted):
             return f"{self._all_of(node)} ORDER BY {self._order(node.order_by)}"
         if isinstance(node, Cut):
@@ -174,15 +184,35 @@ class _Texts:
     def _value(self, value: Typed) -> str:
         return self.printer.text(value, condition=False)
 
+    def _keyed(self, source: QueryNode, keys: Iterable[Column]) -> str:
+        """Return the rows of a node; numbers among the keys by which they meet are such that the engines agree on which are equal."""
+        guards = []
+        for key in dict.fromkeys(keys):
+            if is_float(key.type):
+                guards.append(f"{guarded_key(key)} AS {quoted(key.symbol)}")
+            else:
+                check_grouped(key.type)
+        text = self.node(source)
+        return f"SELECT * REPLACE ({', '.join(guards)}) FROM ({text})" if guards else text
+
     def _aggregation(self, node: Aggregation) -> str:
-        for key in node.keys:
-            check_grouped(key.type)
         keys = [quoted(key.symbol) for key in node.keys]
         if not node.outputs:
             raise UnprintableError("a group without a column")
         calls = [f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls]
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join([*keys, *calls])} FROM ({self.node(node.source)}){grouped}"
+        return f"SELECT {', '.join([*keys, *calls])} FROM ({self._keyed(node.source, node.keys)}){grouped}"
+
+    def _windows(self, node: WindowRows) -> str:
+        """Return rows with their numbers or ranks: all calls have one window."""
+        names = [checked_rank(call) for _, call in node.calls]
+        # Rows that are equal by the order share a rank.
+        order = [key.value for key in node.order_by if isinstance(key.value, Column)] if set(names) - {ROW_NUMBER} else []
+        parts = [f"PARTITION BY {', '.join(quoted(key.symbol) for key in node.partition_by)}"] if node.partition_by else []
+        parts += [f"ORDER BY {self._order(node.order_by)}"] if node.order_by else []
+        pairs = zip(node.calls, names, strict=True)
+        calls = [f"{name}() OVER ({' '.join(parts)}) AS {quoted(column.symbol)}" for (column, _), name in pairs]
+        return f"SELECT *, {', '.join(calls)} FROM ({self._keyed(node.source, (*node.partition_by, *order))})"
 
     def _order(self, keys: Sequence[Sort]) -> str:
         return ", ".join(map(self._key, keys))

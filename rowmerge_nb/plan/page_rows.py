@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.in_task import without_refusal
-from rowmerge_nb.plan.nodes import CheckConstraints, PageRows, Project, Source, Symbol
+from rowmerge_nb.plan.nodes import AnsweredQuery, CheckConstraints, PageRows, Project, Source, Symbol
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
 from rowmerge_nb.sql.duckdb.text import UnprintableError
@@ -35,11 +35,14 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
         UnprintableError: pages cannot be asked for the query; Spark can.
     """
     source = nodes[-1]
-    assert isinstance(source, Source)
+    assert isinstance(source, Source | AnsweredQuery)
     if any(isinstance(node, Project) for node in nodes):
         raise UnprintableError("RETURNING")
     for check in (check for node in nodes if isinstance(node, CheckConstraints) for check in node.checks):
         _check_printable(without_refusal(check.value)[0], condition=False)
+    if isinstance(source, AnsweredQuery):
+        values = tuple(Column(symbol.type, symbol.name) for symbol in source.outputs)
+        return PageRows(source, None, values, _refusals(source.query))
     return page_source(source)
 
 

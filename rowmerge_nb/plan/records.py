@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     AssignUniqueId,
     CaseBranch,
     CheckConstraints,
@@ -35,7 +36,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.query.nodes import ValueRows
 from rowmerge_nb.plan.query.rules import planned_source
 from rowmerge_nb.plan.query.steps import query_steps
-from rowmerge_nb.plan.rules import join_of
+from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
@@ -84,7 +85,7 @@ def record_of(plan: PlanNode, would: KnownRows | None = None) -> NodeRecord:
     """Turn one node into a record; of a plan that is not run with the rows that would come out of it."""
     return NodeRecord(
         id=plan.id,
-        kind=type(plan).__name__,
+        kind=type(plan.query if isinstance(plan, AnsweredQuery) else plan).__name__,
         name=plan.name,
         arguments=_arguments(plan),
         details=_details(plan),
@@ -136,6 +137,11 @@ def _(node: TableScan) -> str:
 @_arguments.register
 def _(node: Source) -> str:
     return " ".join(node.text.split())
+
+
+@_arguments.register
+def _(node: AnsweredQuery) -> str:
+    return _arguments(node.query)
 
 
 @_arguments.register
@@ -288,6 +294,11 @@ def _(node: Source) -> Descriptor:
     return (("query", _arguments(node)),)
 
 
+@descriptor_of.register
+def _(node: AnsweredQuery) -> Descriptor:
+    return descriptor_of(node.query)
+
+
 def _distribution(node: Join) -> str:
     """Return how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
     if node.replicate_target:
@@ -324,6 +335,10 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"data columns: [{', '.join(column.name for column in node.columns)}]",
             f"paradigm: {node.paradigm.name}",
         )
+    if isinstance(node, AnsweredQuery):
+        return (ANSWERED,)
+    if isinstance(node, Source) and node.refusal:
+        return (f"Here Spark executes the query: DuckDB has left it to Spark: {node.refusal}",)
     if isinstance(node, TableScan) and node.constraint.domains:
         return (f"Constraint, which the connector may use: {described(node.constraint)}",)
     if isinstance(node, SemiJoin):
@@ -366,7 +381,8 @@ def _form(node: MergeWriter | TableWriter) -> tuple[str, ...]:
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
     if isinstance(node, TableWriter):
-        return ("What is below it runs in the tasks that read the query's table, on pages",)
+        read = "the answer of the query" if isinstance(chain(node)[-1], AnsweredQuery) else "the query's table"
+        return (f"What is below it runs in the tasks that read {read}, on pages",)
     if form.partitioned:
         return (f"What is below it runs on pages, in tasks that get the rows of both sides by their keys: {form.partitioned}",)
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
@@ -395,6 +411,8 @@ def _row_text(branch: CaseBranch) -> str:
 
 
 def _facts(node: PlanNode) -> NodeFacts | None:
+    if isinstance(node, AnsweredQuery):
+        return _query_facts(node.query)
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
     if isinstance(node, Source):
@@ -448,6 +466,7 @@ _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
+ANSWERED: Final = "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
 _PAGES_MEANING = "Runs the source query, whose nodes have Trino's names here; tasks compute it on the pages of its one table."
 _ANSWERED_MEANING = "Runs the query, whose nodes have Trino's names here; DuckDB executes it on the pages of its one table."
 _DUPLICATE_PREDICATES = {

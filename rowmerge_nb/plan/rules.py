@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from rowmerge_nb.errors import checked
 from rowmerge_nb.plan.in_task import form_of, without_mark
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     AssignUniqueId,
     Exchange,
     Filter,
@@ -30,9 +31,11 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.plan.page_query import page_query
 from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
+from rowmerge_nb.plan.source_answer import answered_query
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
+from rowmerge_nb.sql.typed.row_bounds import most_rows_of
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Reads
+    from rowmerge_nb.sql.typed.queries import Query
 
 
 @dataclass(frozen=True)
@@ -103,18 +107,19 @@ _MOST_BOUND: Final = 10**12
 def estimated_rows(node: PlanNode) -> int | None:
     """Return an upper bound of a node's rows where one is known.
 
-    Of a query the bound is the product of its tables' sizes, each time that it names them, which no combination of joins and unions
-    exceeds; where it makes rows out of values, or the product is beyond all tables, nothing is known.
+    The bound of a query is the smaller one of those that `most_rows` and the query's tree give.
     """
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, Source):
-        return most_rows(node.reads, node.tables)
+        return smaller_bound(most_rows(node.reads, node.tables), node.tree)
     return estimated_rows(node.sources[0]) if node.sources else None
 
 
 def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
-    """Return an upper bound of the rows of a query where one is known.
+    """Return an upper bound of the rows of a query where one is known: the product of its tables' sizes, each time that it names them.
+
+    No combination of joins and unions exceeds it. Where a query makes rows out of values, or the product is beyond all tables, nothing is known.
 
     Args:
         reads: what the query reads.
@@ -126,6 +131,13 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
         return None
     bound = prod((max(size or 0, 2) for size in rows), start=reads.written)
     return bound if bound <= _MOST_BOUND else None
+
+
+def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
+    """Return the smaller one of a bound and of what the tree of a query says: its unions add rows, and do not multiply them."""
+    of_tree = most_rows_of(tree)
+    known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
+    return min(known, default=None)
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
@@ -156,6 +168,9 @@ def joined_rows(join: Join) -> int | None:
 
 def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     """Read only those columns of a source table that the statement needs."""
+    if any(isinstance(node, TableWriter) for node in chain(plan)):
+        # The writer of an INSERT takes all columns.
+        return plan
     needed = read_symbols(plan)
 
     def prune(node: PlanNode) -> PlanNode:
@@ -304,7 +319,13 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     join = join_of(writer)
     target, source = join.sources if join is not None else (writer, None)
     rows = (estimated_rows(target), estimated_rows(source) if source is not None else None)
-    form = form_of(chain(writer.source), join, rows, settings, lambda query: most_rows(query.reads, writer.tables))
+    form = form_of(
+        chain(writer.source),
+        join,
+        rows,
+        settings,
+        lambda query: smaller_bound(most_rows(query.reads, writer.tables), query.query),
+    )
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and form.partitioned:
@@ -367,6 +388,38 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
     return rewritten(plan, gather)
 
 
+def answer_source(plan: Output, settings: RuleSettings) -> Output:
+    """Have DuckDB answer the source query of a MERGE, or the query of an INSERT, before the tasks begin.
+
+    A query that is only conditions and values of one table is left to the tasks, all of which take a part in it. So is an INSERT that Spark
+    stores row by row.
+    """
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter | TableWriter)), None)
+    inserts = isinstance(writer, TableWriter)
+    below = writer if inserts or writer is None else join_of(writer)
+    source = None if below is None else chain(below)[-1]
+    if not isinstance(source, Source) or not reads_table(source) or settings.remote_executors:
+        return plan
+    if _is_plain(source) or (inserts and "insert_on_pages" in settings.off):
+        return plan
+    try:
+        answer = answered_query(source)
+        if isinstance(writer, TableWriter):
+            page_rows([*chain(writer)[1:-1], answer])
+    except UnprintableError:
+        return plan
+    return rewritten(plan, lambda node: answer if node is source else node)
+
+
+def _is_plain(source: Source) -> bool:
+    """Return whether tasks can compute a query on the pages that they read."""
+    try:
+        page_source(source)
+    except UnprintableError:
+        return False
+    return True
+
+
 def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
     """Compute the rows of an INSERT in the tasks that read its one table, if pages can be asked for them.
 
@@ -374,7 +427,7 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
     """
     writer = next((node for node in chain(plan) if isinstance(node, TableWriter)), None)
     source = chain(writer)[-1] if writer is not None else None
-    if writer is None or not isinstance(source, Source) or not reads_table(source):
+    if writer is None or not (isinstance(source, AnsweredQuery) or (isinstance(source, Source) and reads_table(source))):
         return plan
     try:
         pages, form = page_rows(chain(writer)[1:]), PhysicalForm()
@@ -382,7 +435,7 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
         pages, form = None, PhysicalForm(f"pages cannot be asked for {error}")
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Source):
+        if isinstance(node, Source | AnsweredQuery):
             return replace(node, pages=pages)
         return replace(node, form=form) if isinstance(node, TableWriter) else node
 
@@ -424,7 +477,11 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
 
 Node = TypeVar("Node", bound=PlanNode)
 
+ANSWER_SOURCE: Final = "answer_source"
+"""The name of the rule that has DuckDB answer source queries."""
+
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
+    ANSWER_SOURCE: answer_source,
     "prune_source_columns": prune_source_columns,
     "prune_target_columns": prune_target_columns,
     "prune_updatable_scan": prune_updatable_scan,

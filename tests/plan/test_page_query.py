@@ -41,14 +41,18 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
         ("VALUES 1, 2", "rows of VALUES"),
         ("SELECT id FROM t WHERE id = (SELECT max(id) FROM t)", "a query with 2 scans of tables"),
         ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "a query with 2 scans of tables"),
-        ("SELECT rank() OVER (ORDER BY id) FROM t", "a function over a window"),
+        ("SELECT lag(id) OVER (ORDER BY id) FROM t", "a function over a window"),
+        ("SELECT max(id) OVER (PARTITION BY v) FROM t", "a function over a window"),
+        ("SELECT rank() OVER (PARTITION BY a) FROM t", "groups of array(bigint)"),
+        ("SELECT row_number() OVER (ORDER BY a) FROM t", "an order of array(bigint)"),
         ("SELECT q FROM t, UNNEST(a) AS u (q)", "UNNEST"),
         ("SELECT v, count(*) FROM t GROUP BY ROLLUP (v)", "GROUPING SETS"),
         ("SELECT id FROM t ORDER BY v FETCH FIRST 1 ROW WITH TIES", "rows WITH TIES"),
         ("SELECT * FROM (SELECT id FROM t ORDER BY v FETCH FIRST 1 ROW WITH TIES) LIMIT 1", "rows WITH TIES"),
         ("SELECT 'x' FROM t HAVING true", "HAVING without GROUP BY"),
         ("SELECT 'x' FROM t GROUP BY ()", "a group without a column"),
-        ("SELECT DISTINCT x FROM t", "groups of double"),
+        ("SELECT DISTINCT a FROM t", "groups of array(bigint)"),
+        ("SELECT count(DISTINCT x) FROM t", "groups of double"),
         ("SELECT count(DISTINCT a) FROM t", "groups of array(bigint)"),
         ("SELECT id FROM t ORDER BY a", "an order of array(bigint)"),
         ("SELECT sum(DISTINCT x) FROM t", "sum of distinct double"),
@@ -83,3 +87,12 @@ def test_a_condition_is_handed_to_the_scan() -> None:
 def test_deep_and_long_expressions_are_planned(engine: Engine) -> None:
     assert "DuckDB" in executed(engine, f"SELECT id FROM t WHERE {' OR '.join(f'id = {number}' for number in range(500))}")
     assert "DuckDB" in executed(engine, f"SELECT {'(' * 300}id{' + 1)' * 300} FROM t")
+
+
+def test_the_rows_of_a_union_add_up() -> None:
+    with Engine(rule_settings=RuleSettings(small_rows=0, one_task_bytes=0, packed_bytes=0, source_bytes=0)) as engine:
+        engine.register("t", pa.table({"id": range(50_000)}))
+        union = "SELECT id FROM (SELECT id FROM t UNION ALL SELECT id FROM t UNION ALL SELECT id FROM t)"
+        merge = f"MERGE INTO t USING ({union}) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        details = " ".join(detail for node in engine.run(merge, dry_run=True).trace.plan for detail in node.details)
+    assert "the source, about 1 MiB, is not sent to every task" in details

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rowmerge_nb.spi.handles import (
         ConnectorSession,
@@ -96,6 +97,32 @@ class SplitStore:
             self._made[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
         return self._made[key]
 
+    def store(self, name: SchemaTableName, version: int, schema: pa.Schema, pages: Iterable[Page]) -> pa.Table:
+        """Keep the pages of a version that arrive one after the other; return them as a table, which maps the file of a large one.
+
+        Args:
+            name: the table.
+            version: its version.
+            schema: the columns.
+            pages: the pages; all are in memory only if they are few.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        rest, first = iter(pages), list[pa.RecordBatch]()
+        for page in rest:
+            first.append(page)
+            if sum(one.nbytes for one in first) > INLINE_BYTES:
+                break
+        else:
+            data = pa.Table.from_batches(first, schema=schema)
+            self._made[name, version] = make_splits(data)
+            return data
+        path = self._file()
+        self._made[name, version] = _in_file(path, schema, chain(first, rest))
+        with pa.memory_map(path) as mapped:
+            return pa.ipc.open_file(mapped).read_all()
+
     def forget(self, name: SchemaTableName, kept: set[int], readers: set[int]) -> None:
         """Drop the splits of versions that are kept no longer; their files go when those who may read them are done.
 
@@ -157,23 +184,31 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
             for batch in batches:
                 writer.write_batch(batch)
         return [MemorySplit(0, data=bytes(sink.getvalue()))]
-    path = str(new_file())
+    return _in_file(str(new_file()), data.schema, batches)
+
+
+def _in_file(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[MemorySplit]:
+    """Write pages to a file, and return the splits that point into it."""
     with needs_temporary_space():
-        _write(path, data.schema, batches)
-    firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
-    starts = range(0, len(batches), SPLIT_PAGES)
-    return [MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(batches)))) for s in starts]
+        sizes = _write(path, schema, batches)
+    firsts = np.cumsum([0, *sizes])
+    starts = range(0, len(sizes), SPLIT_PAGES)
+    return [MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(sizes)))) for s in starts]
 
 
-def _write(path: str, schema: pa.Schema, batches: Sequence[Page]) -> None:
+def _write(path: str, schema: pa.Schema, batches: Iterable[Page]) -> list[int]:
+    """Write pages to a file, and return the number of rows of each."""
+    sizes = []
     try:
         with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-    except OSError:
+                sizes.append(batch.num_rows)
+    except BaseException:
         # On a full disk a part of the rows would only be in the way.
         Path(path).unlink(missing_ok=True)
         raise
+    return sizes
 
 
 def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:

@@ -35,7 +35,7 @@ from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
     from rowmerge_nb.engine.spark.marks import Mark
@@ -365,6 +365,19 @@ class Scans:
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self._session, handle, splits, columns, schema)
+
+    def store_frame(self, binding: TableBinding, pages: Iterable[pa.RecordBatch]) -> pa.Table:
+        """Store rows that this statement alone reads, where its tasks read those of a frame; return them as the frame.
+
+        Args:
+            binding: what they are the rows of.
+            pages: the rows, in pages of at most `PAGE_ROWS` rows.
+
+        Raises:
+            SetupError: the temporary directory cannot hold them.
+        """
+        schema = pa.schema([(column.name, column.type.arrow) for column in binding.columns])
+        return self._splits.store(SchemaTableName("notebook", binding.view), 1, schema, pages)
 
     def rows_up_to(self, catalog: str, handle: Any, columns: Sequence[ColumnHandle], most: int) -> pa.Table | None:
         """Read columns of a table on the driver, in the types of pages; None if it has more rows than are wanted.

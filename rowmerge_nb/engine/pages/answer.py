@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -18,11 +18,15 @@ from rowmerge_nb.private import PrivateDirectory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.page_query import PagedQuery
 
+T = TypeVar("T")
+
+PAGE_ROWS: Final = 1 << 16
+"""Rows of a page of an answer."""
 _AHEAD: Final = 8
 """Pages that are read while DuckDB computes: a few megabytes."""
 _SHARE: Final = 4
@@ -49,6 +53,42 @@ def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.
         ExecutionError: the table cannot be read; with the connector's code.
         StatementInterrupted: an interrupt came, or `cancelled` was set.
     """
+    table: pa.Table = _answered(query, scan, cancelled, lambda rows: rows.to_arrow_table())
+    return table
+
+
+def stream_answer(
+    query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Iterator[pa.RecordBatch]], T]
+) -> T:
+    """Return what is made of the rows of a query, page by page; an interrupt of the caller ends the computation.
+
+    Args:
+        query: the query.
+        scan: reads its table.
+        cancelled: is set to end the computation.
+        take: takes all pages, in another thread.
+
+    Raises:
+        PagesRefusedError: Spark has to compute it.
+        ExecutionError: the table cannot be read; with the connector's code.
+        StatementInterrupted: an interrupt came, or `cancelled` was set.
+    """
+    return _answered(query, scan, cancelled, lambda rows: take(_pages_of(rows.to_arrow_reader(PAGE_ROWS))))
+
+
+def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            page = reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            # Arrow takes every error within a stream for one of input and output.
+            raise pa.ArrowInvalid(str(error)) from error
+        yield page
+
+
+def _answered(query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]) -> T:
     # What needs few pages reads few, in their order: one thread, which is one page ahead.
     ahead, threads = (1, 1) if query.ends_early else (_AHEAD, usual_cores())
     with _connected(threads) as connection, PageStream(scan, ahead, gathers=not query.ends_early) as pages:
@@ -58,18 +98,19 @@ def answer(query: PagedQuery, scan: ScanPass, cancelled: threading.Event) -> pa.
             connection.interrupt()
 
         return run_cancellable(
-            lambda: _computed(connection, query, pages, cancelled), cancel, cancelled, "the reading of its table is ended"
+            lambda: _computed(connection, query, pages, cancelled, take), cancel, cancelled, "the reading of its table is ended"
         )
 
 
-def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event) -> pa.Table:
+def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: threading.Event, take: Callable[[Any], T]) -> T:
     duckdb = require_duckdb()
     failure: Exception | None = None
+    results: list[T] = []
     try:
         for name, values in query.lists.items():
             connection.register(name, pa.table([values], names=["v"]))
         connection.register(PAGES, pages.reader())
-        table = connection.sql(query.sql).to_arrow_table()
+        results.append(take(connection.sql(query.sql)))
     except (duckdb.Error, pa.ArrowException) as error:
         failure = error
     if cancelled.is_set():
@@ -78,7 +119,7 @@ def _computed(connection: Any, query: PagedQuery, pages: PageStream, cancelled: 
         raise pages.failure
     if failure is not None:
         raise PagesRefusedError(translated(str(failure)).message) from failure
-    return table
+    return results[0]
 
 
 @contextmanager

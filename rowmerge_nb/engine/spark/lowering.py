@@ -45,6 +45,7 @@ from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (
+    AnsweredQuery,
     AssignUniqueId,
     CheckConstraints,
     DeleteProject,
@@ -470,7 +471,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     source = exchange.source if exchange is not None else node.source
     few = (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS
     query = chain(source)[-1]
-    if isinstance(query, Source) and query.pages is not None:
+    if isinstance(query, Source | AnsweredQuery) and query.pages is not None:
         return _inserted_pages(node, query.pages, few=few, context=context)
     rows = lower(source, context)
     if few:

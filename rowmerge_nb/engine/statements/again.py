@@ -14,14 +14,16 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
-from rowmerge_nb.engine.statements.asked import untouched_rows, wanted_by_values, wanted_rows
+from rowmerge_nb.engine.statements.asked import NUMBERED_ANEW, UNREPEATABLE, untouched_rows, wanted_by_values, wanted_rows
 from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
+from rowmerge_nb.engine.statements.row_change import answer_source
+from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.trace import NoticeRecord
+from rowmerge_nb.trace.trace import AskedRows, NoticeRecord
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -190,7 +192,12 @@ class Again:
 
         def look(run: Any, conditions: RowConditions) -> Trace:
             wanted = wanted_by_values(conditions, row, source_row, columns)
-            planned = run.planned()
+            planned = answer_source(run, run.analysis, run.planned())
+            if answered_node(run.plan) is not None:
+                problem = "" if run.analysis.source.deterministic else UNREPEATABLE
+                problem = NUMBERED_ANEW if wanted.source_row is not None else problem
+                if problem:
+                    return replace(self.trace, asked=AskedRows(wanted.words, problem=problem))
             context = run.context(planned)
             found = wanted_rows(run, planned, context, wanted)
             untouched = None if found.problem else untouched_rows(run, planned, context, wanted)

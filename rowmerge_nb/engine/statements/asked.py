@@ -23,7 +23,8 @@ from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
-from rowmerge_nb.plan.nodes import DeleteProject, Filter, Join, MarkDistinct, MergeProcessor, Symbol, TableScan
+from rowmerge_nb.plan.in_task import without_mark
+from rowmerge_nb.plan.nodes import AnsweredQuery, DeleteProject, Filter, Join, MarkDistinct, MergeProcessor, Symbol, TableScan
 from rowmerge_nb.plan.rules import chain, join_of, read_views, rewritten
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 30
 """So many rows are told at most."""
+NUMBERED_ANEW: Final = (
+    "The rows of the source query get other numbers when it is answered again. Look for values of its columns instead."
+)
 UNREPEATABLE: Final = "The source may have other rows when it is read again, so that those of the statement are not known."
 
 
@@ -210,7 +214,8 @@ def _is_repeatable(run: MergeRun | UpdateDeleteRun, plan: PlanNode) -> bool:
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True
     task = run.transaction.scans.observations.page_scan(join.right) if isinstance(join.right, TableScan) else None
-    return analysis.source.deterministic and (task is None or task.is_repeatable)
+    deterministic = analysis.source.deterministic or isinstance(without_mark(join.right), AnsweredQuery)
+    return deterministic and (task is None or task.is_repeatable)
 
 
 def _columns(analysis: RowChangeAnalysis) -> Named:

@@ -13,6 +13,7 @@ from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.definitions import check_defined, make_table
 from rowmerge_nb.engine.statements.query import plan_rows
 from rowmerge_nb.engine.statements.returning import check_returned, returned_table
+from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.errors import ConnectorError, RowMergeError
@@ -142,6 +143,8 @@ def _inserted(
     columns = run.transaction.scans.own_columns(target, filled)
     insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
     run.transaction.insert_handle = log.handle = insert
+    if (with_answer := answered_plan(run, plan, run.settings)) is not None:
+        run.plan = apply_rules(*with_answer)
     fragments, records = fragments_and_records(plan_rows(run, run.plan))
     run.account = sum_up(records)
     if run.account.errors:

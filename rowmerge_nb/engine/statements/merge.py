@@ -26,12 +26,14 @@ from rowmerge_nb.engine.statements.row_change import (
     Planned,
     act,
     action_context,
+    answer_source,
     call_facts,
     counted,
     plan_change,
     plan_of,
     row_change_trace,
 )
+from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
@@ -79,6 +81,7 @@ class MergeRun(StatementRun):
             return None
         check_returned(analysis.returning, analysis.target, self.transaction.left_to_store(analysis))
         begin_merge(self, analysis)
+        planned = answer_source(self, analysis, planned)
         answer = act(self, lambda: self.context(planned), self._lowered)
         self._check_duplicates(answer, planned)
         check_fragments(answer.account, answer.fragments)
@@ -185,7 +188,8 @@ class MergeRun(StatementRun):
 
     def _source_rows(self) -> int | None:
         """Return the rows of the source where it is known."""
-        binding = self.analysis.source.binding
+        node = answered_node(self.plan)
+        binding = self.analysis.source.binding if node is None else node.table
         return binding.row_count if binding is not None else None
 
     def _sizes(self, account: Account) -> Iterator[NodeRows]:

@@ -21,7 +21,7 @@ from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.names import backquoted
-from rowmerge_nb.plan.nodes import Project, Symbol, TableScan
+from rowmerge_nb.plan.nodes import AnsweredQuery, Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.tree.depth import room
@@ -126,10 +126,10 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
     symbols = [Symbol(field.symbol, field.type) for field in source.fields if field.symbol in names]
     join = join_of(run.plan) if run.plan is not None else None
     assert join is not None
-    if not source.deterministic:
-        raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
     # In a FULL join a Project above the scan marks the rows of the source.
     node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right
+    if not source.deterministic and not isinstance(node, AnsweredQuery):
+        raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
     if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
         columns = dict(zip((symbol.name for symbol in node.outputs), node.columns, strict=True))
         rows, numbers = _scanned(

@@ -14,6 +14,7 @@ from rowmerge_nb.engine.spark.lowering_context import LoweringContext
 from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
+from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.engine.tasks.recorder import EVERY_ROW
 from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
@@ -93,6 +94,23 @@ def plan_change(
         first = plan(facts)
         run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
     return Planned(facts, first, settings)
+
+
+def answer_source(run: StatementRun, analysis: RowChangeAnalysis, planned: Planned) -> Planned:
+    """Answer the source query of a statement, if DuckDB does; the form of the plan is chosen anew, by the number of its rows.
+
+    Args:
+        run: the statement's run; it gets the new plan.
+        analysis: the statement.
+        planned: its plan.
+    """
+    with_answer = answered_plan(run, planned.first, planned.settings)
+    if with_answer is None:
+        return planned
+    first, settings = with_answer
+    with room():
+        run.plan = mark_carried(apply_rules(first, settings), _read_columns(run, analysis))
+    return replace(planned, first=first, settings=settings)
 
 
 def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:

@@ -40,7 +40,9 @@ from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
+    CreateTableAnalysis,
     ExplainAnalysis,
+    InsertAnalysis,
     ListingAnalysis,
     Notice,
     QueryAnalysis,
@@ -523,7 +525,8 @@ class StatementRunner:
         return max(room_for_source(), self.sizes.packed_bytes) if told is None else told
 
     def _settings(self, analysis: Analysis, options: Options) -> RuleSettings:
-        remote = self.sizes.remote_executors or (isinstance(analysis, QueryAnalysis) and self.session.has_remote_executors)
+        reads = isinstance(analysis, QueryAnalysis | RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
+        remote = self.sizes.remote_executors or (reads and self.session.has_remote_executors)
         return replace(self.sizes, off=options.rules_off, source_bytes=self._source_bytes(), remote_executors=remote)
 
     def _explain(

@@ -63,6 +63,22 @@ def check_grouped(kind: Type) -> None:
         raise UnprintableError(f"groups of {kind}")
 
 
+def guarded_key(key: Column) -> str:
+    """Return a number by which rows are grouped, which is an error if the engines may differ on what it equals, or on which of equals is shown.
+
+    >>> from rowmerge_nb.spi.types import DOUBLE
+    >>> from rowmerge_nb.sql.typed.expressions import Column
+    >>> guarded_key(Column(DOUBLE, "x")).startswith('CASE WHEN isnan("x") OR ("x" = 0 AND signbit("x")) THEN ')
+    True
+    """
+    column = quoted(key.symbol)
+    return f"CASE WHEN {_is_odd(column)} THEN {failure(DOUBT, text_literal('groups of such values'))} ELSE {column} END"
+
+
+def _is_odd(column: str) -> str:
+    return f"isnan({column}) OR ({column} = 0 AND signbit({column}))"
+
+
 def check_sorted(kind: Type) -> None:
     """Raise an error unless DuckDB has the order of values of a type that Trino has; NaN is the largest number for both.
 
@@ -140,7 +156,7 @@ def _extreme(call: _Call, kind: Type) -> str:
         check_grouped(kind)
         return value
     column = call.columns[0]
-    return call.guarded(call.text("bool_or", f"isnan({column}) OR ({column} = 0 AND signbit({column}))"), value)
+    return call.guarded(call.text("bool_or", _is_odd(column)), value)
 
 
 def _sum(call: _Call, kind: Type) -> str:

@@ -65,6 +65,16 @@ ANSWERS = [
     "SELECT id FROM {t} WHERE d >= DATE '2000-01-01' AND tz < TIMESTAMP '2025-01-01 00:00:00 UTC' AND v LIKE 'a%' ORDER BY id",
     "SELECT count(*) FROM (SELECT id FROM {t} LIMIT 2)",
     "SELECT id, id, NULL, 'x' AS id FROM {t} ORDER BY 1 FETCH FIRST 2 ROWS ONLY",
+    *(
+        f"SELECT id, row_number() OVER (PARTITION BY b ORDER BY {name}, id DESC), dense_rank() OVER (PARTITION BY {name} ORDER BY b, i) "
+        "FROM {t} ORDER BY id"
+        for name in ("c", "w", "u", "y", "t3", "tz", "tm", "v")
+    ),
+    "SELECT id, rank() OVER (ORDER BY c DESC NULLS FIRST), row_number() OVER (ORDER BY x DESC NULLS FIRST, r, id) FROM {t} ORDER BY id",
+    "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY n, d ORDER BY ts DESC, id) AS rn FROM {t}) WHERE rn = 1 ORDER BY id",
+    "SELECT b, rank() OVER (ORDER BY max(n) DESC) FROM {t} GROUP BY b ORDER BY 1",
+    "SELECT DISTINCT x, r FROM {t} WHERE id NOT IN (2, 3) ORDER BY x, r",
+    "SELECT id, rank() OVER (PARTITION BY r ORDER BY x), dense_rank() OVER (ORDER BY r DESC) FROM {t} WHERE id NOT IN (2, 3) ORDER BY id",
 ]
 """Queries that DuckDB answers whatever the rows are."""
 LEFT_TO_SPARK = [
@@ -82,6 +92,10 @@ LEFT_TO_SPARK = [
     "SELECT sum(w) FROM {t} WHERE id IN (5)",
     "SELECT max(x), min(r) FROM {t}",
     "SELECT max(x) FROM {t} WHERE id IN (3, 4)",
+    "SELECT DISTINCT x FROM {t} ORDER BY 1",
+    "SELECT r, count(*) FROM {t} WHERE id IN (3, 4) GROUP BY r",
+    "SELECT id, row_number() OVER (PARTITION BY r ORDER BY id) FROM {t} WHERE id IN (1, 3, 4) ORDER BY id",
+    "SELECT id, rank() OVER (ORDER BY x) FROM {t} WHERE id IN (1, 3, 4) ORDER BY id",
 ]
 """Queries that DuckDB does not answer because of the rows: the answer is an error, or may differ."""
 

@@ -19,6 +19,7 @@ from rowmerge_nb.plan.rules import RuleSettings
 pytestmark = pytest.mark.spark
 
 ON_PAGES = "What is below it runs in the tasks that read the query's table, on pages"
+ANSWERED = "What is below it runs in the tasks that read the answer of the query, on pages"
 BY_SPARK = "What is below it is executed by Spark's operators: pages cannot be asked for "
 ROWS = pa.table(
     {
@@ -141,8 +142,9 @@ def line_of(engine: Engine, statement: str, **options: Any) -> str:
         ("SELECT 7 + id * 2, 'one', 1 FROM s WHERE x > 0", ""),
         ("SELECT CAST(x AS bigint), CAST(NULL AS varchar), d FROM s", ""),
         ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", "a query with 2 scans of tables"),
-        ("SELECT count(*), 'a', 1e0 FROM s", "more than conditions and values of one table"),
-        ("SELECT id, part, x FROM s LIMIT 2", "more than conditions and values of one table"),
+        ("SELECT count(*), 'a', 1e0 FROM s", ANSWERED),
+        ("SELECT id, part, x FROM s LIMIT 2", ANSWERED),
+        ("SELECT lag(id) OVER (ORDER BY id), part, x FROM s", "more than conditions and values of one table"),
         ("SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)", "a query with 2 scans of tables"),
         ("SELECT id, format('%s', part), x FROM s", "the function format(varchar(2), varchar)"),
     ],
@@ -152,7 +154,7 @@ def test_the_plan_reports_what_computes_the_rows_and_why_it_is_spark(spark: Any,
     engine.register("r", ROWS)
     engine.run(f"CREATE TABLE t ({COLUMNS})")
     for statement in (f"INSERT INTO t {query}", f"CREATE TABLE u (id, part, x) AS {query}"):
-        assert line_of(engine, statement) == (ON_PAGES if not reason else BY_SPARK + reason)
+        assert line_of(engine, statement) == {"": ON_PAGES, ANSWERED: ANSWERED}.get(reason, BY_SPARK + reason)
         assert line_of(engine, statement, rules_off=ALL_BY_SPARK) == ""
     meaning = next(
         node.meaning for node in engine.run(f"INSERT INTO t {query}", dry_run=True).trace.plan if node.kind == "Source"

@@ -311,7 +311,9 @@ def test_long_texts_count_with_their_bytes(spark: Any, tmp_path: Path, store: st
     for name, said in (("short", SAID["one task"]), ("long", SAID["many tasks"])):
         for target, source in (("t", f"{prefix}{name}"), (f"{prefix}{name}", "t")):
             if store != "a frame" or target == "t":
-                merge = f"EXPLAIN MERGE INTO {target} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = t.x || s.x"
+                merge = (
+                    f"EXPLAIN MERGE INTO {target} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = t.x || s.x"
+                )
                 assert said in str(engine.run(merge, namespace=frames)), (name, target)
 
 

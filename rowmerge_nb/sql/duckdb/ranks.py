@@ -1,0 +1,26 @@
+"""Functions over windows that DuckDB computes as Trino does: the number of a row and its rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.duckdb.text import UnprintableError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.typed.expressions import Windowed
+
+ROW_NUMBER: Final = "row_number"
+"""The function that numbers rows which are equal by the order, too."""
+_NUMBERING: Final = frozenset({ROW_NUMBER, "rank", "dense_rank"})
+
+
+def checked_rank(call: Windowed) -> str:
+    """Return the name of a function that numbers the rows of a window.
+
+    Raises:
+        UnprintableError: it is another function.
+    """
+    name: str = getattr(getattr(call.function, "detail", None), "name", "")
+    if name not in _NUMBERING:
+        raise UnprintableError("a function over a window")
+    return name
