@@ -119,7 +119,7 @@ class RowMergeError(Exception):
         return text
 
     def at(self, span: TextSpan, length: int | None = None) -> Self:
-        """Give the error a place, and give the error.
+        """Set the position of the error, and return the error.
 
         Args:
             span: what it is about.

@@ -90,7 +90,7 @@ class PrivateDirectory:
 
 @contextmanager
 def needs_temporary_space() -> Iterator[None]:
-    """Tell of what the temporary directory refuses as an error of ours.
+    """Report what the temporary directory refuses as an error of this package.
 
     Raises:
         SetupError: as `PrivateDirectory` does.

@@ -33,7 +33,7 @@ _STATEMENTS: Final = (
 
 
 def main() -> None:
-    """Do what the line says, and end with exit code 0 if all went well."""
+    """Run the command line, and exit with code 0 if all went well."""
     order = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_the_other_end, daemon=True).start()
     if order["gently"]:

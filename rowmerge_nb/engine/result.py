@@ -250,7 +250,7 @@ class Result:
         return self.again.run(sql, source, **options)
 
     def near(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Near:
-        """Say of the source rows of a MERGE that have no partner which keys of the target are nearest, and what separates them.
+        """Return the nearest keys of the target for source rows of a MERGE without a partner, and what separates them.
 
         Blanks at the ends, case, Unicode form, the writing of a number, NULL, one key of several, one letter, or another condition of ON:
         ``docs/why.md`` has all of them. Rows of the target that no source row matches are told as well where they are near to one.

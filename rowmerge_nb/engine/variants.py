@@ -161,7 +161,7 @@ def _same(derived: Trace, trace: Trace) -> bool:
 
 
 def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
-    """Do once more what comes after the clauses, whatever has met whatever how often."""
+    """Repeat what follows the clauses, without the check for repeated matches."""
     layout = replace(pages.layout, era=Era(era))
     columns = _columns(pages)
     before = _before(trace, pages, layout, columns) if pages.transformed else _handed_on(pages, layout, columns)
@@ -362,7 +362,7 @@ class _SeenPlaces(BucketFunction):
 
 
 def _placed(trace: Trace, run: PageSample, made: PageSample) -> PageSample:
-    """Say to which writer each row would go, -1 where the run does not tell, and by what number."""
+    """Return the sample with the writer of each row, -1 if the run does not determine it, and the number that chose the writer."""
     exchange = next((node.facts for node in trace.plan if isinstance(node.facts, ExchangeFacts)), None)
     if exchange is None:
         return replace(made, writers=_writers_of_tasks(run, made))

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Have the shell's debugger look for the connector's own error first."""
+    """Make the shell's debugger open at the connector's own error."""
     shell.debugger = partial(_debugger, shell)  # type: ignore[method-assign]
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Give the shell its debugger back."""
+    """Restore the shell's debugger."""
     vars(shell).pop("debugger", None)
 
 

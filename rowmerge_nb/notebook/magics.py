@@ -298,7 +298,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
 
     def for_completion(self, options: str) -> tuple[Any, bool]:
-        """Tell by a line of options whose tables are completed, and whether the extended dialect is; nothing is made for it.
+        """Return the engine whose tables are completed after a line of options, and whether its dialect is extended; no engine is created.
 
         Where no engine has been made yet there are no tables.
         """

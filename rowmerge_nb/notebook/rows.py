@@ -26,7 +26,7 @@ def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
 
 
 def number_columns(table: pa.Table) -> frozenset[int]:
-    """Give the positions of the columns of numbers.
+    """Return the positions of the columns of numbers.
 
     >>> number_columns(pa.table([["x"], [1]], names=["a", "a"]))
     frozenset({1})

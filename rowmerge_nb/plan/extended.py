@@ -67,7 +67,7 @@ def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:
 
 
 def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: Sequence[Symbol]) -> tuple[Symbol, ...]:
-    """Give the joined columns that RETURNING reads, so that they go along with the merge row; without those that do so anyway."""
+    """Return the joined columns that RETURNING reads and that the merge row does not carry already."""
     if returning is None:
         return ()
     read = returned_references(returning)

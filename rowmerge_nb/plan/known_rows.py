@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
-    """Tell per id of a node what is known of its rows: nodes of which nothing is known are left out.
+    """Return what is known of the rows of each node, by the node's id.
 
     What is exact, and what is a bound, holds for every run of the statement on the tables as they are, unless it fails. Connectors are asked
     for what they know of their tables; nothing is read, and nothing runs on Spark.
@@ -54,7 +54,7 @@ def _visit(node: PlanNode, found: dict[str, KnownRows]) -> None:
 
 @singledispatch
 def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    """Tell it of one node by what is known of those below; of nodes that no rows come out of there is nothing to tell."""
+    """Return it for one node, from what is known of those below; None for a node without rows."""
     return None
 
 

@@ -173,7 +173,7 @@ class AnsweredQuery(TableScan):
 
 @dataclass(frozen=True, kw_only=True)
 class AssignUniqueId(PlanNode):
-    """Gives every target row a number that no other has (design documents, "Detecting duplicate matching target rows")."""
+    """Adds a number to every target row that no other row has (design documents, "Detecting duplicate matching target rows")."""
 
     meaning: ClassVar[str] = "Numbers the target rows, so that two matches of one row can be told from matches of two rows."
     source: PlanNode

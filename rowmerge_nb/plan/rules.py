@@ -389,7 +389,7 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
 
 
 def answer_source(plan: Output, settings: RuleSettings) -> Output:
-    """Have DuckDB answer the source query of a MERGE, or the query of an INSERT, before the tasks begin.
+    """Plan the source query of a MERGE, or the query of an INSERT, to be answered by DuckDB before the tasks begin.
 
     A query that is only conditions and values of one table is left to the tasks, all of which take a part in it. So is an INSERT that Spark
     stores row by row.

@@ -70,7 +70,7 @@ class Origin:
 
     @contextmanager
     def opened(self) -> Iterator[Connector]:
-        """Give the connector; one that was made for this is closed in the end, and its directory removed.
+        """Yield the connector; one that was created for this is closed in the end, and its directory removed.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if what should make a connector makes something else; what it raises itself is its own.

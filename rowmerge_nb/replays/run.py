@@ -434,7 +434,7 @@ class _Run:
         return pa.RecordBatch.from_arrays([*arrays, pa.array(np.zeros(page.num_rows, np.int8))], names=names)
 
     def _read_split(self, statement: LocalStatement) -> None:
-        """Have one split read, as a task reads it."""
+        """Read one split, as a task reads it."""
         handle = statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
         task = statement.scan(handle)
         if self.split is None or self.split >= len(task.splits):

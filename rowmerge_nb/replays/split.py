@@ -71,7 +71,7 @@ class ReplayedSplits:
         self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
 
     def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
-        """Have all splits read, and give back the rows of these pages wherever they are."""
+        """Read all splits, and hand the rows of these pages back to the sources that gave them."""
         statement, record = self.statement, self.record
         names = [ROW_ID, *record.updated.get(0, ())]
         given = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])

@@ -58,7 +58,7 @@ class Work:
 
     @classmethod
     def of(cls, recorder: KeptError, given: Iterable[pa.RecordBatch]) -> Work:
-        """Do the work of a task's pass, and say what came of it."""
+        """Run a task's pass, and return its outcome."""
         outcomes = list(given)
         fragments = [
             payload

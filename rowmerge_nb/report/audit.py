@@ -164,7 +164,7 @@ def _fate(row: AuditedRow) -> str:
 
 
 def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...]]:
-    """Say of a row that took no part why it did not."""
+    """Describe why a row took no part."""
     if row.where is not None:
         return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{because_of(row.where)}.",)
     if not row.before:

@@ -37,7 +37,7 @@ class ConnectorTableLayout:
 
 
 class BucketFunction(ABC):
-    """Gives every row of a page its bucket. Instances travel to tasks by pickle."""
+    """Computes the bucket of every row of a page. Instances travel to tasks by pickle."""
 
     @property
     @abstractmethod

@@ -357,7 +357,7 @@ class ConnectorMetadata(ABC):
     def execute_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> ProcedureOutcome | None:
-        """Do what a procedure does that rewrites no rows; it is visible with the commit.
+        """Run a procedure that rewrites no rows; its effect is visible with the commit.
 
         Returns:
             What it has done, once the commit has returned; None if there is nothing to say. In Trino these are metrics.

@@ -156,7 +156,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
 
 
 def kept_columns(table: HiveTable, updated: Collection[str]) -> tuple[ColumnHandle, ...]:
-    """Give the data columns that an update leaves as they are."""
+    """Return the data columns that an update does not change."""
     return tuple(ColumnHandle(column.name, column.type) for column in table.data_columns if column.name not in updated)
 
 
@@ -178,7 +178,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         """Return files the names that readers look for."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
-        """Give the three columns that identify a row.
+        """Return the three columns that identify a row.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
@@ -204,7 +204,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
     ) -> ColumnHandle:
-        """Give the three columns that identify a row, and a row of the data columns that are not updated.
+        """Return the three columns that identify a row, and a row of the data columns that are not updated.
 
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.

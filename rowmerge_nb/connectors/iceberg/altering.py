@@ -136,7 +136,7 @@ def _iceberg_type(kind: Type) -> IcebergType:
 
 
 def _change_type(update: UpdateSchema, transaction: Transaction, path: tuple[str, ...], wanted: IcebergType) -> None:
-    """Give a column another type: of a row the fields are changed, added, dropped and moved, as their names say.
+    """Change the type of a column. Fields of a row are changed, added, dropped and moved by their names.
 
     Raises:
         ValueError: for anything else but a wider type.
@@ -216,7 +216,7 @@ def _set_properties(handle: IcebergTableHandle, properties: Mapping[str, Any], t
 
 
 def _set_partitioning(handle: IcebergTableHandle, properties: Mapping[str, Any], transaction: Transaction) -> None:
-    """Have rows that are written from now on placed otherwise: fields that are not named any more go, new ones come behind those that stay."""
+    """Change the partitioning of rows written from now on: fields that are no longer named are dropped, new ones follow the others."""
     from pyiceberg.transforms import VoidTransform, parse_transform
 
     metadata = transaction.table_metadata

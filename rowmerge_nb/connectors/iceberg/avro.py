@@ -17,7 +17,7 @@ _SYNC: Final = 16
 
 
 def guard_decoder() -> None:
-    """Have pyiceberg read Avro within its bounds, in this process; a second call changes nothing."""
+    """Make pyiceberg check the bounds of Avro files in this process; a second call changes nothing."""
     from pyiceberg.avro import file
 
     file.new_decoder = _decoder  # type: ignore[attr-defined]

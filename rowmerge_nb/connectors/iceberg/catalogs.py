@@ -180,7 +180,7 @@ def writes_metadata(catalog: Catalog) -> bool:
 
 
 def _close_cursors(catalog: Catalog) -> None:
-    """Have a database's connections close their cursors when they are given back or given up.
+    """Make a database's connections close their cursors when they return to the pool or are discarded.
 
     SQLAlchemy leaves the cursor of an interrupted query open, and whoever keeps the interrupt keeps that: it would hold SQLite's lock.
     """
@@ -582,7 +582,7 @@ class Tables:
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), writer)
 
     def gather_manifests(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Give a table one manifest for each partitioning, in a snapshot of its own, and give that; None where it has no more than one."""
+        """Rewrite a table's manifests to one for each partitioning, and return the new snapshot; None if there is at most one manifest."""
         from rowmerge_nb.connectors.iceberg.commits import gather_manifests
 
         table = self._changed(handle)

@@ -156,7 +156,7 @@ class _AnySchema(_SnapshotProducer[Any]):
         self._commit_uuid = f"{self._prefix}-{unique}" if self._prefix else str(unique)
 
     def of_statement(self, handle: IcebergTableHandle, writer: Writer) -> Self:
-        """Have the snapshot written for a statement: the names of its manifests begin as its other files do.
+        """Write the snapshot for a statement: the names of its manifests begin like those of its other files.
 
         Args:
             handle: the table, as the statement sees it.

@@ -72,7 +72,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
 
     @contextmanager
     def leaving(self, folder: str | None) -> Iterator[None]:
-        """Have this thread's `drop_table` record, with the drop itself, that a folder is removed until the end of the context.
+        """Make this thread's `drop_table` record, with the drop itself, that a folder is being removed; the record lasts as long as the context.
 
         A table that others take out of the catalog has no such record: its folder stays.
 

@@ -455,7 +455,7 @@ class IcebergMetadata(ConnectorMetadata):
     def execute_table_execute(
         self, session: ConnectorSession, execute_handle: ConnectorTableExecuteHandle
     ) -> ProcedureOutcome | None:
-        """Do with the commit what a procedure does that rewrites no rows; files that it removes are reported."""
+        """Schedule a procedure that rewrites no rows for the commit; the files that it removes are reported."""
         execute = own(execute_handle, IcebergTableExecuteHandle)
         handle, arguments, writer = execute.table_handle, execute.arguments, self._writer(session)
         tables, actions = self._tables, self._transaction.actions

@@ -240,7 +240,7 @@ class _Partition:
         self._name(table)
 
     def _name(self, table: Table) -> None:
-        """Give each field a name of its own."""
+        """Rename fields so that each has a name of its own."""
         names: dict[str, int] = {}
         present = [self._same[field.field_id] for field in table.spec().fields]
         for number in (*present, *reversed(self._fields)):

@@ -70,7 +70,7 @@ class Writer:
     _is_stopped: bool = False
 
     def name(self, query_id: str) -> None:
-        """Give the statement its prefix, if it has none yet."""
+        """Choose the statement's prefix, if it has none yet."""
         self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
@@ -181,7 +181,7 @@ class Presence:
 
 
 def renew(properties: Mapping[str, str], location: str) -> None:
-    """Give a note the present time; a note that was removed stays removed.
+    """Set the time of a note to now; a note that was removed stays removed.
 
     Raises:
         OSError: that is not possible.

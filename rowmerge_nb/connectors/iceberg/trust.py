@@ -197,7 +197,7 @@ class GuardedCatalog(Catalog):
 
 
 def guard(catalog: Catalog) -> Catalog:
-    """Have a catalog ask its own configuration alone, from now on; the same object is returned.
+    """Make a catalog use its own configuration only, from now on; the same object is returned.
 
     Args:
         catalog: a catalog of pyiceberg's, or of a class of your own that is derived from ``pyiceberg.catalog.Catalog``.

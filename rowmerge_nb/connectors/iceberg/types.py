@@ -118,7 +118,7 @@ def names_apart() -> Iterator[None]:
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
-    """Give the schema of a new table; types without a counterpart become the next wider one, as in Trino.
+    """Return the schema of a new table; types without a counterpart become the next wider one, as in Trino.
 
     Raises:
         AnalysisError: NOT_SUPPORTED; the message names column and type, or two columns and fields of one name.

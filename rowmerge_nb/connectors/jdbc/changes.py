@@ -81,7 +81,7 @@ class Changes:
         return ConnectorOutputMetadata(tuple(written), (*notices, *self._notices()))
 
     def _notices(self) -> tuple[str, ...]:
-        """Tell of what may have made other rows of those that were written, or changed others."""
+        """Return what may have changed the written rows, or other rows with them."""
         names = self.store.triggers(self.session, self.handle)
         if not names:
             return ()

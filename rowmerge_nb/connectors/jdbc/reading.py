@@ -173,7 +173,7 @@ class JdbcPageSource(ConnectorPageSource):
     def _refuse(
         self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]
     ) -> None:
-        """Say which value of which column its declared type does not have."""
+        """Raise an error that names the value that its column's declared type does not have."""
         names = [name for name, group in parts for _ in group]
         misfit, shown = readings[which].misfit, self._store.shown_value(readings[which])
         address = self._store.address(self._handle)

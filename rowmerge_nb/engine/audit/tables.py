@@ -171,7 +171,7 @@ class _Instead(Mapping["TableName", "TableName"]):
         return len(self.known)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
-        """Say as what a source is read; None for as it is now."""
+        """Return the name under which a source is read; None for the source as it is now."""
         connector, shown = self.runner.catalogs.connectors[name[0]], ".".join(name)
         own_name, here = SchemaTableName(*name[1:]), SchemaTableName(f"{name[0]}.{name[1]}", name[2])
         given = self.sources.get(name, self.sources.get(()))

@@ -178,7 +178,7 @@ class FaultyConnector(Connector):
         return self.connector.orphans()
 
     def remove_orphans(self) -> Sequence[Orphan]:
-        """Have the connector that is wrapped remove it."""
+        """Let the wrapped connector remove it."""
         return self.connector.remove_orphans()
 
     def orphan_problems(self) -> Sequence[str]:

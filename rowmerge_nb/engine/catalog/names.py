@@ -415,7 +415,7 @@ class StatementTables:
         return found
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Have Spark compute expressions that read no columns."""
+        """Compute expressions that read no columns, by Spark."""
         transaction, spark = self._transaction, self._spark()
         tag, cancelled = transaction.session.query_id, transaction.cancelled
         try:

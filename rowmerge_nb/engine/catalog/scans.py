@@ -153,7 +153,7 @@ class Scans:
     def _narrowed(
         self, node: TableScan, source: ScanPass, keys: Sequence[tuple[str, str]]
     ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
-        """Tell a scan the keys that another table has; give the scan, which of its channels have keys, and the keys."""
+        """Return a scan with the keys of another table as its filter, the channels that have keys, and the keys."""
         read = source.rows()
         found = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)

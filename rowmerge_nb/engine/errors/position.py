@@ -95,7 +95,7 @@ class Executed:
 
     @contextmanager
     def placed(self, run: str) -> Iterator[None]:
-        """Give errors the places that Trino has; what readers are shown stays the place in the text that is run.
+        """Set the positions of errors to Trino's; the position that is displayed stays that in the text that runs.
 
         Args:
             run: the whole text with the statement in place of the EXECUTE IMMEDIATE.

@@ -333,7 +333,7 @@ class _Search:
     # -- as data ------------------------------------------------------------------------------------------------------
 
     def _told(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
-        """Tell of the rows of a side that have no partner."""
+        """Return what is known of the rows of a side that have no partner."""
         unmatched = np.flatnonzero(free[side])
         rows, partners = _rows_of(side, best), _rows_of(other, best)
         # After those with a near key those without, of the source alone.
@@ -394,7 +394,7 @@ class _Search:
         return tuple(Separation(key.place, kinds_of(int(one))) for key, one in zip(self.on.keys, bits, strict=True) if one)
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
-        """Say of a row that nothing is near to which of its keys are NULL."""
+        """Return which keys are NULL in a row that nothing is near to."""
         return tuple(
             Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
         )

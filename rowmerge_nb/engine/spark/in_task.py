@@ -233,7 +233,7 @@ def _program(printer: PagePrinter, where: PageExpression | None = None) -> PageP
 
 
 def _answers(printer: PagePrinter) -> list[str]:
-    """Give the texts of the columns that carry the answers of subqueries."""
+    """Return the texts of the columns that carry the answers of subqueries."""
     return [answer(query, printer.symbol(place)) for place, query in enumerate(printer.subqueries)]
 
 

@@ -194,7 +194,7 @@ def run_cancellable(
     cancelled: threading.Event,
     ended_work: str = "its Spark work is cancelled",
 ) -> T:
-    """Do work in a thread of its own, so that an interrupt reaches the waiting caller at once; an interrupt cancels it.
+    """Run work in a thread of its own, so that an interrupt reaches the waiting caller at once; an interrupt cancels it.
 
     Args:
         work: what is to be done.

@@ -178,7 +178,7 @@ class LazySession:
         return executors_of(self._given).elsewhere
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
+        """Adopt a user's session: it has the settings that statements need as long as the context lasts. Our own sessions always have them."""
         if self._given is None:
             return nullcontext()
         if self._adopted is None:

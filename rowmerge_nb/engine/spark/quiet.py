@@ -37,7 +37,7 @@ def quietly() -> Iterator[None]:
 
 
 def keep_quiet() -> None:
-    """Have PySpark's loggers of exceptions ask whose they are; to be called when PySpark is loaded."""
+    """Filter what PySpark's loggers of exceptions print; to be called when PySpark is loaded."""
     from pyspark.logger import PySparkLogger
 
     for name in _LOGGERS:

@@ -121,7 +121,7 @@ class SessionSettings:
             raise failures[0]
 
     def _set(self, key: str, value: str | None) -> None:
-        """Tell the session, unless it has the value: of a server that is asked over a network it takes a while."""
+        """Set the value in the session unless it is set already: over a network that takes a while."""
         if self._now[key] == value:
             return
         with warnings.catch_warnings():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def blame(
     error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin], trees: Iterable[Typed] = ()
 ) -> int | None:
-    """Give an error the place of the expression that it comes from, and say in its hint what that is; nothing where nobody knows.
+    """Set an error's position to that of its expression, which its hint describes; without a known expression nothing changes.
 
     Args:
         error: the error that is raised.

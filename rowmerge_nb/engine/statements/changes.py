@@ -64,7 +64,7 @@ class Change:
 
     @property
     def words(self) -> str:
-        """Tell it in a few words: ``MERGE of 2 rows``."""
+        """Describe it in a few words: ``MERGE of 2 rows``."""
         return self.kind if self.count is None else f"{self.kind} of {plural(self.count, 'row')}"
 
 

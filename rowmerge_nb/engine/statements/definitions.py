@@ -52,7 +52,7 @@ class CreateTableRun(StatementRun):
 
 
 def make_table(run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]) -> TableBinding:
-    """Have the connector make a table, which becomes the statement's target; give it, without a handle.
+    """Create a table, which becomes the statement's target, and return it without a handle.
 
     Args:
         run: the statement's run.
@@ -100,7 +100,7 @@ def check_defined(run: StatementRun, binding: TableBinding, property_spans: Mapp
 
 @contextmanager
 def _placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
-    """Tell where a property stands that is wrong: the connector, which says so, does not know."""
+    """Add the position of a property to an error about it: the connector that raises it does not know the position."""
     try:
         yield
     except AnalysisError as error:
@@ -211,7 +211,7 @@ class ListingRun(StatementRun):
     analysis: ListingAnalysis
 
     def work(self) -> None:
-        """Give the rows the form of a table, if there are any columns."""
+        """Set the rows of the answer as a table, if there are any columns."""
         if not self.analysis.columns:
             return
         with self.timed("run"):

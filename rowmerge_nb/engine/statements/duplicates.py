@@ -94,7 +94,7 @@ def _remedy(analysis: MergeAnalysis) -> str:
 
 
 def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool) -> str:
-    """Say of a statement that finished which rows two clauses changed, and what to do."""
+    """Describe which rows two clauses changed in a finished statement, and what to do."""
     changed = "would be changed" if rehearsed else "was changed" if count == 1 else "were changed"
     text = (
         f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass, and "

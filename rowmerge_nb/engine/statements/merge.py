@@ -174,7 +174,7 @@ class MergeRun(StatementRun):
         return (NoticeRecord(two_versions(groups, count, self.analysis, rehearsed=self.options.rehearse), kind=CHANGED_TWICE),)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say which expression a run-time error comes from, or which clause was matched twice."""
+        """Set the position of a run-time error: its expression, or the clause that was matched twice."""
         if not isinstance(error, DuplicateMatchError):
             super().locate(error, failure)
         elif error.line is None and error.groups:

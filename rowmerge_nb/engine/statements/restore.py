@@ -20,7 +20,7 @@ class RestoreRun(StatementRun):
     analysis: RestoreAnalysis
 
     def work(self) -> None:
-        """Have the connector prepare it; the commit does it, if the table is still as it was looked up."""
+        """Let the connector prepare it; the commit does it, if the table has not changed since."""
         target, version = self.analysis.target, self.analysis.version
         self.transaction.target = target
         session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle

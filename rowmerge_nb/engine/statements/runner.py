@@ -244,7 +244,7 @@ class StatementRunner:
 
     @contextmanager
     def _known(self, options: Options) -> Iterator[StatementTables]:
-        """Give what looks up names, and computes constants, before a statement is read."""
+        """Yield the object that looks up names and computes constants before a statement is parsed."""
         self.session.renew()
         transaction = self.catalogs.transaction(options)
         try:
@@ -631,7 +631,7 @@ def _rolled_back_otherwise(transaction: StatementTransaction) -> Iterator[None]:
 
 
 def _complete(error: RowMergeError, text: str) -> None:
-    """Give an error the statement that it is about, and what is known of it: nothing, where the statement's run has not begun."""
+    """Set the statement of an error, and its result as far as it is known."""
     with_next_step(error).statement = error.statement or text
     if error.result is None:
         told = (Consequence("nothing was read or written"),) if error.changed is False else ()

@@ -224,7 +224,7 @@ class StatementRun:
             self.recording = recording_of(self, error)
 
     def _idle_options(self) -> Iterator[Notice]:
-        """Tell of options that do nothing for a statement of this kind."""
+        """Yield a notice for each option without an effect on this kind of statement."""
         kind = kind_of(self.analysis)
         for name, about in ABOUT.items():
             if getattr(self.options, name) and kind not in about:
@@ -235,7 +235,7 @@ class StatementRun:
         return () if self.transaction.fault is None else (Notice(self.transaction.fault.told),)
 
     def work(self) -> Callable[[], None] | None:
-        """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
+        """Run everything before the connector's finish call, and return the function that makes the call; None without such a call."""
         raise NotImplementedError
 
     def trace(self, state: StatementState) -> Trace:
@@ -277,7 +277,7 @@ class StatementRun:
         )
 
     def _silent_sinks(self, account: Account | None, done: bool) -> tuple[Notice, ...]:
-        """Tell of rows that sinks have taken and acknowledged by no fragment; page sources that change what they read may write at once."""
+        """Return notices of rows that sinks accepted without a fragment; page sources that change what they read may write at once."""
         silent = unacknowledged(account.writers) if account is not None and done and self.options.flow != Flow.UPDATABLE else ""
         if not silent:
             return ()

@@ -35,7 +35,7 @@ class TableExecuteRun(StatementRun):
     outcome: ProcedureOutcome | None = None
 
     def work(self) -> Callable[[], None] | None:
-        """Do what the procedure does, up to the finish call."""
+        """Run the procedure, up to the finish call."""
         with self.timed("run"):
             analysis, target = self.analysis, self.analysis.target
             self.transaction.target = target

@@ -67,7 +67,7 @@ def _untouched(run: MergeRun | UpdateDeleteRun, planned: Planned, answer: Answer
 
 
 def whole_scan(run: MergeRun | UpdateDeleteRun, planned: Planned) -> TableScan:
-    """Give a scan of all columns of the target, and last its row id."""
+    """Return a scan of all columns of the target, with its row id as the last one."""
     target, row_id = run.analysis.target, Symbol(ROW_ID, planned.facts.row_id.type)
     columns = tuple(ColumnHandle(column.name, column.type) for column in target.columns)
     fields = tuple(Symbol(field.symbol, field.type) for field in run.analysis.target_fields)

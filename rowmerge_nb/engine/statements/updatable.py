@@ -142,7 +142,7 @@ class UpdatableRun(StatementRun):
         return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
 
     def _check_program(self) -> None:
-        """Have DuckDB read all expressions before anything begins."""
+        """Check that DuckDB can parse all expressions, before anything begins."""
         program, scan = self._program(), target_scan(plan_of(self))
         empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
         answers = [pa.nulls(1, query.type) for query in program.queries]

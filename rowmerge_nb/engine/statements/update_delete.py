@@ -107,7 +107,7 @@ def target_scan(plan: Output) -> TableScan:
 
 
 def keys_of(target: TableBinding, shown: Named) -> frozenset[str]:
-    """Give the symbols of the columns that tell which row of a table an error is about: its primary key, else the first that are read."""
+    """Return the symbols of the columns that identify a row in an error: the primary key, or the first columns that are read."""
     properties = {} if target.metadata is None else target.metadata.properties
     key = {name for name, _ in shown} & {str(name) for name in properties.get("primary_key") or ()}
     return frozenset(symbol.name for name, symbol in ([pair for pair in shown if pair[0] in key] or shown[:TOLD_COLUMNS]))

@@ -241,7 +241,7 @@ class PageEvaluator:
         return arrays
 
     def check(self, page: Page) -> None:
-        """Have DuckDB read all expressions, on a page without rows.
+        """Check that DuckDB can parse all expressions, on a page without rows.
 
         Raises:
             ConnectorError: NOT_SUPPORTED where it does not take one; then nothing has begun yet.

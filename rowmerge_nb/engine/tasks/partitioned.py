@@ -72,7 +72,7 @@ class PartitionedOutputPass:
     alone: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Give the cells of what one task has of this side."""
+        """Yield the cells of the rows that one task has of this side."""
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
         with closing(PageProgram().evaluator(None)) as evaluator:
             for number, page in enumerate(gathered(pages, _SENT_ROWS)):

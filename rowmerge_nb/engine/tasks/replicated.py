@@ -207,7 +207,7 @@ class ReplicatedJoinTask:
         return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
 
     def _told_answers(self, answers: bytes) -> pa.RecordBatch:
-        """Tell every task of the next stage the answers of subqueries."""
+        """Return the rows that bring the answers of subqueries to every task of the next stage."""
         if self.to_writers:
             return self._told_writers(_ANSWERS, answers)
         return outcome([(ANSWERS_ROW, receiver, answers) for receiver in range(self.receivers)])

@@ -140,7 +140,7 @@ class ScanPass:
 
 @dataclass(frozen=True)
 class CellPass:
-    """Gives pages that have been read elsewhere, and arrive as Arrow streams beside their numbers."""
+    """Yields pages that were read elsewhere, and arrive as Arrow streams beside their numbers."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the pages."""

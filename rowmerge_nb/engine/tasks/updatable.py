@@ -101,7 +101,7 @@ class SplitRun:
         self.step = "create_page_source"
 
     def run(self) -> Iterator[pa.RecordBatch]:
-        """Do all of it; after a failure give the record alone."""
+        """Run all of it; after a failure yield the record only."""
         fragments: list[bytes] = []
         try:
             source = self._opened()

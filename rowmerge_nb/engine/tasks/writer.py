@@ -263,7 +263,7 @@ def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str
 
 
 def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
-    """Have dropped what was stored; the error that led here is the one to tell, and a call that fails is in the log."""
+    """Drop what was stored. The error that led here is the one to report; a call that fails is in the log."""
     recorder.record.aborted = True
     with suppress(Exception), recorder.call("abort"):
         writing.abort()

@@ -171,7 +171,7 @@ def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
 
 
 def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
-    """Say per case number which columns it writes."""
+    """Return for each case number the columns that it writes."""
     processor = next((record for record in plan if record.kind == "MergeProcessor"), None)
     if processor is None:
         return {}

@@ -22,7 +22,7 @@ class Near:
 
 
 def build_near(trace: Trace) -> Near | None:
-    """Say of the rows of the source that have no partner which of them likely should; None where there is nothing of that kind."""
+    """Return the source rows without a partner that probably should have one; None if there are none."""
     near = trace.near
     if near is None or near.source is None:
         return None

@@ -315,7 +315,7 @@ def _split_updates(sample: PageSample | None) -> tuple[int, int]:
 
 
 def _halves(apart: int, updates: int) -> str:
-    """Say of how many updates the two rows went to two writers."""
+    """Describe how many updates had their two rows sent to two writers."""
     if updates == 1:
         return f"Here both rows of the one UPDATE went to {'two writers' if apart else 'the same writer'}."
     if not apart:
@@ -373,7 +373,7 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
 
 
 def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: PageLayout) -> Channels:
-    """Give every channel its number."""
+    """Number the channels."""
     before, merge_row, after = layout.before, layout.merge_row, layout.after
     names = [visible(name) for name in names]
     columns = tuple(Channel(str(i), name, kind) for i, (name, kind) in enumerate(zip(names, types, strict=True)))

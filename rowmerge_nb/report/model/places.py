@@ -80,7 +80,7 @@ def place_sentence(trace: Trace) -> str:
 
 
 def placed_rows(trace: Trace) -> list[str]:
-    """Say of each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
+    """Return for each row of the page after ``transform_page`` what led to its writer; nothing without an exchange."""
     return [place.sentence for place in places_of(trace)]
 
 

@@ -72,7 +72,7 @@ def writers_phrase(trace: Trace) -> str:
 
 
 def writers_word(trace: Trace) -> str:
-    """Say among how many writers the exchange chose: `` mod 2``; nothing where that is not known."""
+    """Describe the number of writers that the exchange chose from: `` mod 2``; ``""`` if it is not known."""
     among = writers_among(trace)
     return "" if among is None else f" mod {number(among)}"
 

@@ -58,7 +58,7 @@ def _both_null(row: NearRow) -> bool:
 
 
 def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
-    """Say of a row without a partner what is near to it.
+    """Describe what is near to a row without a partner.
 
     Args:
         row: the row.

@@ -68,17 +68,17 @@ class Overload:
 
     @property
     def deterministic(self) -> bool:
-        """Does it give the same value for the same arguments, always?"""
+        """Whether it always has the same value for the same arguments."""
         return self.name not in _VOLATILE
 
     @property
     def reflected(self) -> bool:
-        """Does Spark call Java for it, and so takes it for one that gives another value each time?"""
+        """Whether Spark calls Java for it, and so takes it for one that has another value each time."""
         return "reflect(" in self.spark
 
     @property
     def opaque(self) -> bool:
-        """Does Spark take it for one that gives another value each time, rightly or not?"""
+        """Whether Spark takes it for one that has another value each time, rightly or not."""
         return self.reflected or not self.deterministic
 
     def __str__(self) -> str:

@@ -80,19 +80,19 @@ class Structure:
         return part.all_need and (part.needs or self._last)
 
     def atom(self, *, takes: bool = True) -> None:
-        """Tell of what stands for a character, or for a place."""
+        """Handle what stands for a character, or for a position."""
         self._opened[-1].needs = self._opened[-1].needs or self._last
         self._last, self._repeated, self._closed = takes, False, []
 
     def opening(self, text: str) -> None:
-        """Tell of an opening parenthesis, with what makes it a special one."""
+        """Handle an opening parenthesis, with what makes it a special one."""
         self.atom(takes=False)
         captures = Group() if text == "(" or re.fullmatch(r"\(\?<\w+>", text) else None
         self.groups += [captures] if captures else []
         self._opened.append(_Open(captures, takes=not re.fullmatch(r"\(\?<?[=!]", text)))
 
     def closing(self) -> None:
-        """Tell of a closing parenthesis."""
+        """Handle a closing parenthesis."""
         part = self._opened.pop()
         self._last, self._repeated = self._needed(part) and part.takes, False
         if part.group is not None:
@@ -103,7 +103,7 @@ class Structure:
             self._uncertain(part.inside)
 
     def alternative(self) -> None:
-        """Tell of a bar."""
+        """Handle a bar."""
         part = self._opened[-1]
         part.all_need, part.needs, part.alternatives = self._needed(part), False, True
         self._last, self._closed = False, []
@@ -116,7 +116,7 @@ class Structure:
         self._repeated = True
 
     def part(self, match: re.Match[str]) -> None:
-        """Tell of what `OUTSIDE` has found."""
+        """Handle a match of `OUTSIDE`."""
         text = match[0]
         if match["opening"] is not None:
             self.opening(text)

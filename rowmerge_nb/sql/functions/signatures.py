@@ -84,7 +84,7 @@ def candidates(name: str, arguments: Sequence[Type]) -> list[Resolved]:
 
 
 def _is_narrower(first: Resolved, second: Resolved) -> bool:
-    """Do the arguments of the first signature coerce to those of the second one, and not the other way round?"""
+    """Return whether the arguments of the first signature coerce to those of the second one, and not the other way round."""
     return _bind(second.overload, first.arguments) is not None and _bind(first.overload, second.arguments) is None
 
 
@@ -108,7 +108,7 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _reaches(kind: Type, target: Type) -> bool:
-    """Does a type coerce to another? A lambda's does where what it gives does, but for NULL without a type."""
+    """Return whether a type coerces to another. A lambda's does if its result does, except for NULL without a type."""
     if kind.base == "function" and kind.parameters and target.parameters:
         given, wanted = kind.parameters[-1], target.parameters[-1]
         return can_coerce(given, wanted) and (given != UNKNOWN or wanted == UNKNOWN)
@@ -195,7 +195,7 @@ def _match_lambda(result: str, kind: Type, variables: dict[str, Type]) -> bool:
 
 
 def _is_lenient(target: Type) -> bool:
-    """Does every precision or length of the type serve? A length that is written out for varchar is meant."""
+    """Return whether every precision or length of the type serves. A length that is written out for varchar is meant."""
     return target.base in {"timestamp", "timestamp with time zone", "time"} or (
         target.base == "varchar" and not target.parameters
     )
@@ -248,7 +248,7 @@ def _named(pattern: str) -> Type:
 
 
 def is_absent(kind: Type) -> bool:
-    """Is it, or does it hold, a type that Trino has and this engine has not?
+    """Return whether it is, or contains, a type that Trino has and this engine does not.
 
     >>> is_absent(Type("geometry")), is_absent(VARCHAR)
     (True, False)

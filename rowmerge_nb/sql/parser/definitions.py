@@ -626,7 +626,7 @@ class DefinitionReader(AccessReader):
         return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
     def at_prepared_description(self) -> bool:
-        """Does DESCRIBE INPUT or DESCRIBE OUTPUT stand here? A table may have one of these names."""
+        """Return whether DESCRIBE INPUT or DESCRIBE OUTPUT begins here. A table may have one of these names."""
         return self.token.word == "DESCRIBE" and self.ahead().word in {"INPUT", "OUTPUT"} and self.at_identifier(self.ahead(2))
 
     def _show(self) -> st.Statement:

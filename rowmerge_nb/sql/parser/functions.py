@@ -34,7 +34,7 @@ class FunctionReader(QueryReader):
         return replace(found, functions=tuple(functions))
 
     def at_functions(self) -> bool:
-        """Does WITH FUNCTION stand here, and not a query of WITH that is called so?"""
+        """Return whether WITH FUNCTION begins here, and not a query of WITH with this name."""
         return self.token.word == "WITH" and self.ahead().word == "FUNCTION" and self.at_identifier(self.ahead(2))
 
     def _function(self) -> s.FunctionDefinition:

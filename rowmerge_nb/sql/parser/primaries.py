@@ -88,7 +88,7 @@ class PrimaryReader(WindowReader):
             self.restart()
 
     def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
-        """Do the next tokens, opening parentheses skipped, begin a query?
+        """Return whether the next tokens, opening parentheses skipped, begin a query.
 
         Args:
             opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.

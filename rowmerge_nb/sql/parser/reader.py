@@ -153,7 +153,7 @@ class Reader:
         self.restart()
 
     def at(self, *words: str) -> bool:
-        """Is the next token one of these words or symbols? They are remembered as possible if not."""
+        """Return whether the next token is one of these words or symbols. If not, they are noted as possible."""
         if self.token.word in words:
             return True
         self.note(*_labels(words))
@@ -242,7 +242,7 @@ class Reader:
             raise self._wrong_name
 
     def at_alias(self) -> bool:
-        """Does an alias stand here? LIMIT, OFFSET, FETCH and WINDOW could be names, but not where they begin their clause."""
+        """Return whether an alias begins here. LIMIT, OFFSET, FETCH and WINDOW could be names, unless they begin their clause."""
         word, following = self.token.word, self.ahead()
         if word == "RETURNING" and self._is_before_returning:
             return False
@@ -315,7 +315,7 @@ class Reader:
 
     @property
     def refuses(self) -> bool:
-        """Is what was read refused, however it goes on?"""
+        """Return whether the text so far is refused, however it continues."""
         return self._refused is not None and self._refused.code == "NOT_SUPPORTED"
 
     def check(self) -> None:

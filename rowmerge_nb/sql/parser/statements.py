@@ -268,7 +268,7 @@ class StatementReader(DefinitionReader):
         return st.Explain(*self.whole(), inner, kind, form)
 
     def _at_analyze(self) -> bool:
-        """Does ANALYZE belong to EXPLAIN here? Before the name of a table it is a statement itself."""
+        """Return whether ANALYZE belongs to EXPLAIN here. Before the name of a table it is a statement itself."""
         following = self.ahead()
         return self.token.word == "ANALYZE" and (
             following.word in {*READERS, *_STATEMENTS, "(", "SELECT", "TABLE", "VALUES", "VERBOSE"} or following.kind is Kind.END

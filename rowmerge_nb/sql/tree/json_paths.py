@@ -104,7 +104,7 @@ class Walk(Part):
 
 @dataclass(frozen=True)
 class Comparison(Part):
-    """Is there an item on the left that compares with one on the right?"""
+    """Whether an item on the left compares with one on the right."""
 
     operator: str
     left: Part
@@ -113,7 +113,7 @@ class Comparison(Part):
 
 @dataclass(frozen=True)
 class StartsWith(Part):
-    """Is there a string that starts with another?"""
+    """Whether there is a string that starts with another."""
 
     whole: Part
     initial: Part
@@ -121,7 +121,7 @@ class StartsWith(Part):
 
 @dataclass(frozen=True)
 class Exists(Part):
-    """Are there items?"""
+    """Whether there are items."""
 
     items: Part
 
@@ -135,7 +135,7 @@ class Not(Part):
 
 @dataclass(frozen=True)
 class IsUnknown(Part):
-    """Is it neither true nor false?"""
+    """Whether it is neither true nor false."""
 
     predicate: Part
 

@@ -47,7 +47,7 @@ _READ: Final = frozenset({"boolean", "varchar", "json"})
 
 
 def can_cast(source: Type, target: Type) -> bool:
-    """Does Trino have a cast from one type to the other?
+    """Return whether Trino has a cast from one type to the other.
 
     >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
     >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
@@ -93,7 +93,7 @@ def leaves(kind: Type) -> list[Type]:
 
 
 def has_json_form(kind: Type) -> bool:
-    """Does CAST take values of the type to JSON?
+    """Return whether CAST converts values of the type to JSON.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
@@ -108,7 +108,7 @@ def has_json_form(kind: Type) -> bool:
 
 
 def is_read_from_json(kind: Type) -> bool:
-    """Does CAST take JSON to the type?"""
+    """Return whether CAST converts JSON to the type."""
     if kind.base == "map":
         key, value = kind.parameters
         return (is_numeric(key) or key.base in {"varchar", "boolean"}) and is_read_from_json(value)

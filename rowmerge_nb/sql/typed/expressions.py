@@ -327,7 +327,7 @@ def reflected_function(node: Typed) -> str | None:
 
 
 def is_opaque(node: Typed) -> bool:
-    """Does it call what Spark takes for a function that gives another value each time, rightly or not?
+    """Return whether it calls a function that Spark takes for one with another value each time, rightly or not.
 
     >>> is_opaque(Column(Type("date"), "a"))
     False
@@ -421,7 +421,7 @@ def may_exceed_integer(node: Typed) -> bool:
 
 
 def is_deterministic(node: Typed) -> bool:
-    """Does the expression give the same value for the same row, however often it is evaluated?
+    """Return whether the expression has the same value for the same row, however often it is evaluated.
 
     >>> is_deterministic(Column(Type("date"), "a"))
     True

@@ -45,7 +45,7 @@ ZONED: Final = ("zone",)
 
 
 def is_orderable(kind: Type) -> bool:
-    """Do values of the type have an order? Maps and json have none, nor have rows and arrays with them.
+    """Return whether values of the type have an order. Maps and json have none, nor have rows and arrays with them.
 
     >>> is_orderable(DATE), is_orderable(Type("json"))
     (True, False)
@@ -285,7 +285,7 @@ def common_type_of(kinds: Sequence[Type]) -> Type | None:
 
 
 def can_coerce(source: Type, target: Type) -> bool:
-    """Does a value of the one type serve where the other is asked for, without a cast being written?
+    """Return whether a value of the one type serves as the other without a cast.
 
     >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
     (True, False, True)

@@ -199,7 +199,7 @@ class PageStatement:
         return list(zip(*(read_values(channel, column.type) for channel, column in channels), strict=True))
 
     def evolve(self, *columns: ColumnMetadata) -> None:
-        """Give the table new columns, which the merge is to add."""
+        """Add the new columns of the merge to the table."""
         self.handle = self.metadata.get_evolved_table_handle(self.session, self.handle, columns)
 
     # -- changing -------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Order:
         return " ".join(f"{turn.side + 1}.{turn.step}{'~' * turn.waited}{'!' * turn.failed}" for turn in self.turns)
 
     def lines(self) -> Iterator[str]:
-        """Give the calls one below the other, each statement in a column of its own, and what was left."""
+        """Return the calls one below the other, each statement in a column of its own, and the rows in the end."""
         for turn in self.turns:
             more = " waits" * turn.waited + " fails" * turn.failed
             what = ""

@@ -122,7 +122,7 @@ class _Given:
 
     @contextmanager
     def table(self) -> Iterator[tuple[Connector, SchemaTableName]]:
-        """Give a connector with a table of the rows; nothing of it stays."""
+        """Yield a connector with a table of the rows; it is removed afterwards."""
         with self.origin.opened() as connector:
             definition = replace(self.definition, name=self._name(connector))
             try:

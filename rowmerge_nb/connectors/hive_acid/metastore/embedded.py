@@ -254,7 +254,7 @@ class EmbeddedMetastore(Metastore):
             return int(write_id)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Do something to a table's files while nobody can drop it."""
+        """Change a table's files while no other process can drop the table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             if not is_new:

@@ -259,7 +259,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Do something to a table's files while the transaction is open and the table there, and nobody can end either.
+        """Change a table's files while neither the transaction nor the table can end.
 
         Raises:
             ConnectorError: TRANSACTION_CONFLICT if the transaction was aborted or the table dropped.

@@ -49,7 +49,7 @@ class MetastoreClients:
 
     @contextmanager
     def connected(self, doing: str) -> Iterator[Any]:
-        """Give a connected client; what goes wrong with it is told as an error of ours.
+        """Yield a connected client; its failures become errors of this package.
 
         Args:
             doing: what is asked for, as in "refuses to <doing>".
@@ -121,7 +121,7 @@ def _words(error: Exception) -> str:
 
 
 class Heartbeats:
-    """Tells a metastore that transactions are alive, for as long as there are any; otherwise it aborts them after some minutes.
+    """Keeps transactions alive in a metastore, which otherwise aborts them after some minutes.
 
     Args:
         beat: tells it of one transaction.

@@ -184,7 +184,7 @@ class ThriftMetastore(Metastore):
             return _write_id(client, transaction, table)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
-        """Do something to a table's files; what comes between this and the commit, the commit finds."""
+        """Change a table's files; the commit detects changes of others since then."""
         self._beat(transaction)
         if not is_new:
             with self._clients.connected(f"describe table '{table.name}'") as client:
@@ -353,7 +353,7 @@ class ThriftMetastore(Metastore):
                 client.add_dynamic_partitions(request)
 
     def _adopt(self, client: Any, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Have the metastore count on where another one has stopped; what was open there will never be seen here."""
+        """Continue the counts of another metastore; transactions that were open there are never seen here."""
         if not write_ids.high_watermark:
             return
         hidden = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
@@ -473,7 +473,7 @@ def _write_ids(found: Any) -> ValidWriteIds:
 
 
 def _bit(packed: bytes | None, index: int) -> bool:
-    """Tell a bit, the lowest one of every byte first."""
+    """Return a bit, counted from the lowest one of each byte."""
     return packed is not None and index >> 3 < len(packed) and bool(packed[index >> 3] >> (index & 7) & 1)
 
 

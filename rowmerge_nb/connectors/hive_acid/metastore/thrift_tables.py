@@ -145,7 +145,7 @@ def thrift_table(table: HiveTable, owner: str) -> Any:
 
 
 def set_comments(found: Any, table: HiveTable) -> None:
-    """Give a table of the metastore the comments of one of ours; all else stays as it is.
+    """Set the comments of a metastore's table to those of one of ours, and leave everything else.
 
     >>> found = ttypes.Table(parameters={"comment": "old"}, sd=ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("id", "int", None)]))
     >>> set_comments(found, HiveTable("1", None, "/t", (ColumnMetadata("ID", None, comment="key"),)))

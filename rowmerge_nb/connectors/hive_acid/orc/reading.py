@@ -93,7 +93,7 @@ class RowKeys:
 
     @classmethod
     def concat(cls, several: Sequence[RowKeys]) -> RowKeys:
-        """Put keys one behind the other."""
+        """Concatenate keys."""
         parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in several] or [(np.zeros(0, np.int64),) * 3]
         return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
 

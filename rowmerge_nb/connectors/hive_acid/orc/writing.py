@@ -134,7 +134,7 @@ class _EventFile:
         return self._path.with_name(f"{self._path.name}.exact")
 
     def _begin_again(self) -> None:
-        """Have the slower writer write what there is by now, and what comes."""
+        """Switch to the slower writer, for the events so far and those to come."""
         exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
         self._stream.close()

@@ -130,7 +130,7 @@ class PostgresStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Tell an error of the server by its state."""
+        """Return the error for one of the server, by its state."""
         return translated(error, doing, f"PostgreSQL at {self.shown}", self.dsn)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
@@ -167,7 +167,7 @@ class PostgresStore(Store):
         return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
-        """See what the driver sees."""
+        """Map the errors of the driver."""
         if split.predicate:
             # An attempt must read the rows in the order of the one before, whatever the planner has learnt in between: bitmaps of an
             # index give them in the order in which they lie, as a scan of the table does.

@@ -144,7 +144,7 @@ class SqliteStore(Store):
         )
 
     def translate(self, error: Exception, doing: str) -> RowMergeError:
-        """Tell an error of the driver by SQLite's words."""
+        """Return the error for one of the driver, by SQLite's message."""
         text = str(error).split("\nquery:")[0]
         words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[-1]
         words = words.removeprefix("IO: ").removeprefix("INTEGRITY: ").strip()

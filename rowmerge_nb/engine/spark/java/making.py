@@ -207,7 +207,7 @@ class IdleMaking:
         self._waits = False
 
     def wish(self, make: Callable[[], None]) -> None:
-        """Have something made, once; an error of it is its own business."""
+        """Start making something, once; its errors are not reported here."""
         with self._changed:
             self._wish = make
 

@@ -82,7 +82,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Say of what was looked at before the runtime that `find_java` takes why it was not taken.
+    """Return why the runtimes before the one that `find_java` takes were not taken.
 
     >>> rejections({"JAVA_HOME": "/nowhere"})
     ["JAVA_HOME is '/nowhere', where no Java runs"]

@@ -118,7 +118,7 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
 
 
 def _has_room(source: Type, decimal: Type) -> bool:
-    """Does a decimal type hold all values of a number's type? What Trino casts unasked may still have too many digits."""
+    """Return whether a decimal type holds all values of a number's type. Implicit casts of Trino may still have too many digits."""
     if is_float(source):
         return False
     (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
@@ -244,7 +244,7 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _lost(before: str, after: str, source: Type, target: Type) -> str:
-    """Has a part become NULL that was not?"""
+    """Return the condition that a part became NULL that was not."""
     if source.base == "array":
         return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
     if source.base == "map":

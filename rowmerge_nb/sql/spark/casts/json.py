@@ -162,7 +162,7 @@ def _with_keys(entries: str, kind: Type, cast: Cast, *, safe: bool, around: _Cas
 
 
 def _lost(value: str) -> str:
-    """Is a member, ``$e``, there that cannot be cast? One alone makes the whole NULL under TRY_CAST."""
+    """Return the condition that a member, ``$e``, cannot be cast. One such member makes the whole NULL under TRY_CAST."""
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 

@@ -62,7 +62,7 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
 
 
 def _is_chain(root: t.Part) -> bool:
-    """Is the document looked at once, and nothing else?"""
+    """Return whether the path only visits the document itself."""
     plain = (t.Document, t.Walk, t.Member, t.Descendants, t.Subscripts, t.Range, t.Method)
     return all(isinstance(part, plain) for part in t.parts_of_path(root))
 

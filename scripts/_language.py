@@ -1,0 +1,220 @@
+"""Checks the English of the project: docstrings, names, sentences, and the subjects of commits.
+
+Each rule has a number of places that may break it, in ``[tool.language]`` of pyproject.toml. Lower the number when you mend some.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rowmerge_nb"
+LONGEST_SENTENCE = 35
+LONGEST_SUBJECT = 65
+OPENINGS = frozenset({"Give", "Gives", "Tell", "Tells", "Say", "Says", "Bring", "See", "Have", "Do", "Does", "Is", "Are", "Has"})
+"""Words that open no docstring."""
+WORDS = re.compile(
+    r"\b(told|tells?|nobody|whoever|somebody|once more|goes by|leave out|leaves out|left out|stands|stand|so many|of which there)\b",
+    re.IGNORECASE,
+)
+"""Words that docstrings, comments and pages do without."""
+PARTICIPLES = frozenset(
+    {
+        "alone",
+        "answered",
+        "asked",
+        "begun",
+        "beside",
+        "bound",
+        "brought",
+        "built",
+        "called",
+        "carried",
+        "caught",
+        "chosen",
+        "counted",
+        "done",
+        "drawn",
+        "ended",
+        "failed",
+        "fallen",
+        "filled",
+        "former",
+        "found",
+        "given",
+        "gone",
+        "got",
+        "had",
+        "handed",
+        "heard",
+        "held",
+        "hidden",
+        "kept",
+        "known",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "missed",
+        "named",
+        "needed",
+        "noted",
+        "opened",
+        "otherwise",
+        "passed",
+        "picked",
+        "placed",
+        "refused",
+        "remaining",
+        "said",
+        "seen",
+        "sent",
+        "shown",
+        "sought",
+        "stored",
+        "taken",
+        "told",
+        "tried",
+        "wanted",
+        "written",
+    }
+)
+"""Names that say what happened, and not what they hold."""
+VAGUE = frozenset({"kind", "place"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place that breaks a rule."""
+
+    rule: str
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """Return the place and what is wrong with it."""
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.rule}: {self.text}"
+
+
+def main() -> int:
+    """Compare the findings of each rule with its limit; return the exit code.
+
+    Rules that are named as arguments have their findings printed.
+    """
+    limits: dict[str, int] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["language"]
+    findings = [finding for check in CHECKS for finding in check()]
+    counts = Counter(finding.rule for finding in findings)
+    print(*(finding for finding in findings if finding.rule in sys.argv), sep="\n", end="\n" if len(sys.argv) > 1 else "")
+    broken = [rule for rule in counts if counts[rule] > limits.get(rule, 0)]
+    for rule in broken:
+        print(f"{rule}: {counts[rule]} findings, at most {limits.get(rule, 0)}; scripts/_language.py {rule} lists them")
+    return int(bool(broken))
+
+
+def _modules() -> Iterator[tuple[Path, str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text()
+        yield path, text, ast.parse(text)
+
+
+def _docstrings() -> Iterator[tuple[Path, int, str]]:
+    for path, _, tree in _modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node)
+                if text:
+                    yield path, node.body[0].lineno, text
+
+
+def openings() -> Iterator[Finding]:
+    """Yield the docstrings that open with another verb than those of the trade."""
+    for path, line, text in _docstrings():
+        first = re.match(r"\w+", text)
+        if first and first[0] in OPENINGS:
+            yield Finding("openings", path, line, text.partition("\n")[0])
+
+
+def _sentences(text: str) -> Iterator[str]:
+    prose = re.sub(r"^\s*(>>>|\.\.\.|\|).*$", "", text, flags=re.MULTILINE)
+    for paragraph in re.split(r"\n\s*\n|\n\s*[-*] |\n\s*\w+: |\n#+ ", prose):
+        yield from re.split(r"(?<=[.:!?])\s+(?=[A-Z`'\"(*])", " ".join(paragraph.split()))
+
+
+def sentences() -> Iterator[Finding]:
+    """Yield the sentences of docstrings and pages that are too long."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    texts = [*_docstrings(), *((path, 1, re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)) for path in pages)]
+    for path, line, text in texts:
+        for sentence in _sentences(text):
+            if len(re.findall(r"[A-Za-z][\w'-]*", re.sub(r"`[^`]*`", "code", sentence))) > LONGEST_SENTENCE:
+                yield Finding("sentences", path, line, sentence[:100])
+
+
+def words() -> Iterator[Finding]:
+    """Yield the lines of docstrings and comments with words that the project does without."""
+    for path, line, text in _docstrings():
+        for match in WORDS.finditer(text):
+            yield Finding("words", path, line + text[: match.start()].count("\n"), match[0])
+    for path, text, _ in _modules():
+        for number, written in enumerate(text.splitlines(), 1):
+            comment = re.match(r"\s*#(.*)", written)
+            for match in WORDS.finditer(comment[1]) if comment else ():
+                yield Finding("words", path, number, match[0])
+
+
+def names() -> Iterator[Finding]:
+    """Yield the variables and arguments that are named by what happened, or by a word that says nothing."""
+    for path, _, tree in _modules():
+        for node in ast.walk(tree):
+            name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+                continue
+            if name.strip("_") in PARTICIPLES:
+                yield Finding("participles", path, getattr(node, "lineno", 1), name)
+            elif name in VAGUE:
+                yield Finding("vague", path, getattr(node, "lineno", 1), name)
+
+
+def modules() -> Iterator[Finding]:
+    """Yield the modules whose name two others have, and the classes whose name another class has."""
+    by_name: dict[str, list[Path]] = {}
+    classes: dict[str, list[tuple[Path, int]]] = {}
+    for path, _, tree in _modules():
+        by_name.setdefault(path.name, []).append(path)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name, []).append((path, node.lineno))
+    for name, paths in by_name.items():
+        if len(paths) > 2 and name != "__init__.py":
+            yield from (Finding("modules", path, 1, name) for path in paths)
+    for name, places in classes.items():
+        if len(places) > 1 and not name.startswith("_"):
+            yield from (Finding("classes", path, line, name) for path, line in places)
+
+
+def subjects() -> Iterator[Finding]:
+    """Yield the last commits whose subject is too long, or no imperative."""
+    command = ["git", "-C", str(ROOT), "log", "-20", "--no-merges", "--format=%s"]
+    log = subprocess.run(command, capture_output=True, text=True, check=False)
+    for subject in log.stdout.splitlines():
+        if len(subject) > LONGEST_SUBJECT or not re.match(r"[A-Z][a-z]*[^s.:]* ", subject) or subject.endswith("."):
+            yield Finding("subjects", ROOT, 1, subject)
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (openings, sentences, words, names, modules, subjects)
+
+if __name__ == "__main__":
+    sys.exit(main())
