@@ -36,6 +36,7 @@ from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
+from rowmerge_nb.sql.typed.readings import is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +88,7 @@ def page_query(source: Source) -> PagedQuery:
         UnprintableError: they cannot be asked for it; the message names what stands against it.
     """
     table = table_of_pages(source)
-    if source.tree is None:
+    if not is_drawn(source.tree):
         raise UnprintableError("a query of this form")
     _check_form(source.tree)
     root, columns = planned_query(source.tree)

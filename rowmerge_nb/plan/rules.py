@@ -33,6 +33,7 @@ from rowmerge_nb.plan.page_rows import page_rows, page_source, reads_table
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -469,7 +470,7 @@ def _repeatable(node: PlanNode) -> bool:
     """Tell whether reading a source twice gives the same rows."""
     if isinstance(node, TableScan):
         return node.table.deterministic
-    return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
+    return isinstance(node, Source) and is_deterministic(node.tree) and all(table.deterministic for table in node.tables)
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:

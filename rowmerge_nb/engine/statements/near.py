@@ -25,6 +25,7 @@ from rowmerge_nb.plan.nodes import Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -126,7 +127,7 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
     symbols = [Symbol(field.symbol, field.type) for field in source.fields if field.symbol in names]
     join = join_of(run.plan) if run.plan is not None else None
     assert join is not None
-    if not source.deterministic:
+    if not is_deterministic(source.tree):
         raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
     # In a FULL join a Project above the scan marks the rows of the source.
     node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right

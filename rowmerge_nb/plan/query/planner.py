@@ -42,6 +42,7 @@ from rowmerge_nb.sql.typed.expressions import (
     references,
     replaced,
 )
+from rowmerge_nb.sql.typed.readings import is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -363,7 +364,7 @@ class QueryPlanner:
         done: list[Subquery] = []
         for value in values:
             for found in _queries_of(value):
-                if found.query is None or found in done:
+                if found in done or not is_drawn(found.query):
                     continue
                 done.append(found)
                 node, column = self._subquery(node, found, found.query)

@@ -171,11 +171,11 @@ def number_of(value: Any) -> float:
     return float(value) if isinstance(value, bool | int | float | Decimal) else math.nan
 
 
-def estimated(query: q.Query | None) -> Estimate:
+def estimated(query: q.Query) -> Estimate:
     """Estimate a query's rows.
 
     Args:
-        query: the query; None for a recursive one, of which nobody keeps the tree.
+        query: the query.
 
     Raises:
         NotEstimatedError: it has a part for which there is no estimate.
@@ -198,7 +198,7 @@ _PARTS: Final[Mapping[type, str]] = {
     q.SetOperated: "UNION, INTERSECT or EXCEPT",
     q.Unnested: "UNNEST",
     q.Generated: "a table function",
-    type(None): "WITH RECURSIVE",
+    q.Recursive: "WITH RECURSIVE",
 }
 
 
