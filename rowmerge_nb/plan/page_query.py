@@ -111,11 +111,9 @@ def _check_form(query: object) -> None:
     """Raise an error for what the nodes of a query do not show.
 
     Raises:
-        UnprintableError: the query has rows beyond a LIMIT, or one group without an aggregate.
+        UnprintableError: the query has one group without an aggregate.
     """
     while isinstance(query, Selected | Ordered | Coerced):
-        if isinstance(query, Selected | Ordered) and query.ties:
-            raise UnprintableError("rows WITH TIES")
         if isinstance(query, Selected) and query.having is not None and query.keys is None:
             raise UnprintableError("HAVING without GROUP BY")
         query = query.source

@@ -345,7 +345,8 @@ class RelationAnalyzer:
         right = self.relation(node.right, left.fields)
         self._check_lateral(node, left)
         own = frozenset(field.symbol for field in left.fields)
-        lateral = any(column.symbol in own for column in outer_columns(right.tree))
+        sees_left = isinstance(_written(node.right), s.Unnest | s.Lateral)
+        lateral = sees_left and any(column.symbol in own for column in outer_columns(right.tree))
         if lateral and not is_deterministic(right.tree) and not is_cut(right.tree):
             # Spark refuses it, but for a left side of one row.
             self.context.error(
@@ -371,9 +372,7 @@ class RelationAnalyzer:
 
     def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
         """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
-        right = node.right
-        while isinstance(right, s.Aliased | s.Sampled):
-            right = right.relation
+        right = _written(node.right)
         if not isinstance(right, (s.Unnest, s.Lateral)):
             return
         scope = Scope(left.fields)
@@ -396,9 +395,7 @@ class RelationAnalyzer:
 
     def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
         """Refuse a query behind LATERAL that Trino cannot make a join of; the one row of VALUES it puts in place of its columns."""
-        written = node.right
-        while isinstance(written, s.Aliased | s.Sampled):
-            written = written.relation
+        written = _written(node.right)
         one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
         if not isinstance(written, s.Lateral) or one_row:
             return
@@ -466,6 +463,13 @@ def table_tree(context: Context, binding: TableBinding, symbols: Sequence[str]) 
         binding.row_count is not None,
         binding.deterministic,
     )
+
+
+def _written(node: s.Relation) -> s.Relation:
+    """Return a relation without its alias."""
+    while isinstance(node, s.Aliased | s.Sampled):
+        node = node.relation
+    return node
 
 
 def _derived(query: QueryResult) -> RelationResult:

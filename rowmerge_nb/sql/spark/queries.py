@@ -182,7 +182,7 @@ class _QueryPrinter:
         items = []
         for value in dict.fromkeys(values):
             entries = e.as_entries(value)
-            column = e.Column(entries.type, self.new_name("made"))
+            column = e.Column(entries.type, self.new_name("value"))
             items.append(f"{print_spark(entries)} AS {backquoted(column.symbol)}")
             pairs.append((value, column))
         return f"(SELECT *, {', '.join(items)} FROM {relation}) AS {backquoted(self.new_name('r'))}", pairs

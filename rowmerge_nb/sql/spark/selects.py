@@ -44,11 +44,11 @@ class _Total:
 
     Args:
         mark: the column that is true for rows of the source.
-        kept: the condition of groups that come out; ``""`` for all.
+        condition: the condition of groups that come out; ``""`` for all.
     """
 
     mark: e.Typed
-    kept: str
+    condition: str
 
 
 class _Select:
@@ -82,8 +82,8 @@ class _Select:
 
     def _values(self) -> list[e.Typed]:
         query = self.query
-        found = [*(value for _, value in query.outputs), *(key.value for key in query.order_by)]
-        return [*found, query.having] if query.having is not None else found
+        values = [*(value for _, value in query.outputs), *(key.value for key in query.order_by)]
+        return [*values, query.having] if query.having is not None else values
 
     def _change(self, change: Callable[[e.Typed], e.Typed]) -> None:
         """Change the expressions above rows or groups; each keeps its origin."""
@@ -109,7 +109,7 @@ class _Select:
         values = _computed_below(self.keys or (), self._values())
         if not values:
             return
-        columns = {value: e.Column(entries_type(value.type), self.new_name("made")) for value in dict.fromkeys(values)}
+        columns = {value: e.Column(entries_type(value.type), self.new_name("value")) for value in dict.fromkeys(values)}
         computed = ", ".join(
             f"{print_spark(e.as_entries(value))} AS {backquoted(column.symbol)}" for value, column in columns.items()
         )
@@ -133,7 +133,7 @@ class _Select:
         texts = _set_texts(sets, keys)
         if all(texts):
             return None
-        mark = self.new_name("there")
+        mark = self.new_name("is_row")
         symbols = [backquoted(field.symbol) for field in self.fields]
         rows = f"SELECT {', '.join([*symbols, f'true AS {backquoted(mark)}'])}{self.source}"
         nulls = f"SELECT {', '.join([*(['NULL'] * len(symbols)), 'false'])}"
@@ -154,22 +154,22 @@ class _Select:
         Spark has no functions over windows beside ROLLUP and its kin, and no HAVING about sets that come twice.
         """
         parts = [part for value in self._values() for part in e.outside_windows(value)]
-        wanted = [key for key in keys if not isinstance(key, e.Constant)]
-        wanted += [part for part in parts if isinstance(part, e.Aggregate) or _is_grouping(part)]
+        values = [key for key in keys if not isinstance(key, e.Constant)]
+        values += [part for part in parts if isinstance(part, e.Aggregate) or _is_grouping(part)]
         computed: list[tuple[e.Typed, e.Typed]] = []
         columns = []
-        masked = _masked(self._values(), total.mark) if total.kept else []
-        for part in dict.fromkeys(wanted):
-            column = e.Column(part.type, self.new_name("made"))
+        masked = _masked(self._values(), total.mark) if total.condition else []
+        for part in dict.fromkeys(values):
+            column = e.Column(part.type, self.new_name("value"))
             columns.append(f"{print_spark(e.replaced(part, masked))} AS {backquoted(column.symbol)}")
             computed.append((part, column))
-        kept = backquoted(self.new_name("kept"))
-        columns.append(f"{total.kept or 'count(*) >= 0'} AS {kept}")
+        comes_out = backquoted(self.new_name("comes_out"))
+        columns.append(f"{total.condition or 'count(*) >= 0'} AS {comes_out}")
         groups = f" GROUP BY {_group_keys(keys, sets)}" if keys else ""
         self.source = f" FROM (SELECT {', '.join(columns)}{self.source}{groups}) AS {self._alias()}"
         if not keys:
             self.source += f" LATERAL VIEW explode(sequence(1, {len(sets)}))"
-        self.source += f" WHERE {kept}"
+        self.source += f" WHERE {comes_out}"
         self._change(lambda value: _over_groups(value, computed))
         if self.query.having is not None:
             self.source += f" AND {print_spark(self.query.having)}"
@@ -198,12 +198,12 @@ class _Select:
         Spark sorts by no function over a window and by no query. With ties, all keys must be columns.
         """
         query = self.query
-        shown = {column.symbol for column, _ in query.outputs} if query.ties else None
+        outputs = {column.symbol for column, _ in query.outputs} if query.ties else None
         keys, hidden = [], []
         for key in query.order_by:
-            bare = isinstance(key.value, e.Column) and shown is not None and key.value.symbol in shown
+            is_output = isinstance(key.value, e.Column) and outputs is not None and key.value.symbol in outputs
             needs_column = any(isinstance(part, (e.Windowed, e.Subquery)) for part in e.walk(key.value))
-            if (shown is not None and not bare) or needs_column:
+            if (outputs is not None and not is_output) or needs_column:
                 symbol = self.new_name("key")
                 hidden.append(f"{print_spark(key.value)} AS {backquoted(symbol)}")
                 keys.append(replace(key, value=e.Column(key.value.type, symbol)))
@@ -216,19 +216,19 @@ class _Select:
         hidden = self._hide_keys()
         query, columns = self.query, [column for column, _ in self.query.outputs]
         outputs = [output(column, value, distinct=query.distinct) for column, value in query.outputs]
-        shown = ", ".join([*outputs, *hidden]) or "1"
-        parts = [f"SELECT {'DISTINCT ' if query.distinct else ''}{shown}{self.source}"]
+        items = ", ".join([*outputs, *hidden]) or "1"
+        parts = [f"SELECT {'DISTINCT ' if query.distinct else ''}{items}{self.source}"]
         parts += [f"GROUP BY {_group_keys(self.keys, query.sets)}"] if self.keys else []
         # Without a key there is one group, even if the SELECT list has no aggregate: GROUP BY () alone.
-        kept = [total.kept] if total else ["count(*) >= 0"] if self.keys == () else []
-        kept += [print_spark(query.having)] if query.having is not None else []
-        parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
+        conditions = [total.condition] if total else ["count(*) >= 0"] if self.keys == () else []
+        conditions += [print_spark(query.having)] if query.having is not None else []
+        parts += [f"HAVING {' AND '.join(conditions)}"] if conditions else []
         text = " ".join(parts)
-        came_out = ", ".join(restored(column, column.symbol) for column in columns) if query.distinct else names(columns)
+        visible = ", ".join(restored(column, column.symbol) for column in columns) if query.distinct else names(columns)
         if query.ties:
-            return with_ties(text, came_out, query.order_by, query, self.new_name)
+            return with_ties(text, visible, query.order_by, query, self.new_name)
         is_within = hidden or (query.distinct and any(has_map(column.type) for column in columns))
-        return (f"SELECT {came_out} FROM ({text})" if is_within else text) + tail(query.order_by, query)
+        return (f"SELECT {visible} FROM ({text})" if is_within else text) + tail(query.order_by, query)
 
     def _alias(self) -> str:
         return backquoted(self.new_name("r"))
@@ -270,10 +270,10 @@ def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) ->
 
 def _masked(values: Sequence[e.Typed], mark: e.Typed) -> list[tuple[e.Typed, e.Typed]]:
     """Return the aggregates, each with the same one over marked rows alone."""
-    found = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
+    calls = [part for value in values for part in e.outside_windows(value) if isinstance(part, e.Aggregate)]
     return [
-        (part, replace(part, filter=mark if part.filter is None else e.Apply(BOOLEAN, "and", (mark, part.filter))))
-        for part in found
+        (call, replace(call, filter=mark if call.filter is None else e.Apply(BOOLEAN, "and", (mark, call.filter))))
+        for call in calls
     ]
 
 

@@ -7,7 +7,7 @@ rows it has is in `rowmerge_nb.sql.typed.readings`. Two nodes are equal only if 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from rowmerge_nb.sql.typed.expressions import Sort, Subquery, Typed, walk
 
@@ -270,6 +270,7 @@ Query: TypeAlias = (
     | Failing
     | Extremes
 )
+_NODES: Final = (*get_args(Query), Form)
 
 
 def columns_of(query: Query) -> tuple[Column, ...]:
@@ -308,7 +309,7 @@ def parts_of(query: Query) -> Iterator[Query | Form | Typed]:
             waiting.extend(reversed(part))
         elif isinstance(part, Sort):
             waiting.append(part.value)
-        elif isinstance(part, Query | Form):
+        elif isinstance(part, _NODES):
             yield part
             waiting.extend(getattr(part, field.name) for field in reversed(fields(part)))
 

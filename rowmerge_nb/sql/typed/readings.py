@@ -56,7 +56,7 @@ def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
             read.update((column, None) for column in e.walk(part) if isinstance(column, e.Column))
         else:
             made.update(column.symbol for column in _made(part))
-    return tuple(column for column in read if column.symbol not in made)
+    return tuple(e.Column(column.type, column.symbol, column.outer) for column in read if column.symbol not in made)
 
 
 def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
