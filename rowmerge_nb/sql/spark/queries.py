@@ -166,8 +166,8 @@ class _QueryPrinter:
         if isinstance(node.right, q.Joined) and not node.right.shared:
             right = f"({right})"
         condition = node.condition
-        if condition is None:
-            return left, right, None
+        if condition is None or e.reflected_function(condition) is None:
+            return left, right, condition
         texts, sides = [left, right], (node.left, node.right)
         for index, side in enumerate(sides):
             values = [] if index and node.lateral else e.reflected_parts(condition, _symbols(side))
