@@ -73,22 +73,22 @@ def _made(part: q.Query | q.Form) -> Iterable[e.Column]:
 
 def is_deterministic(query: q.Query) -> bool:
     """Return whether a query has the same rows each time it runs. What it sorts and groups by does not count."""
-    return _repeats(query) and not is_cut_short(query)
+    return _repeats(query) and not _has_limit(query)
 
 
 def is_cut(query: q.Query) -> bool:
     """Return whether a query takes the first of rows that need not be in order, and has the same rows each time but for that."""
     match query:
         case q.Selected():
-            return _repeats(query) and is_cut_short(query)
+            return _repeats(query) and _has_limit(query)
         case q.Ordered():
-            return is_cut(query.source) or (is_deterministic(query.source) and is_cut_short(query))
+            return is_cut(query.source) or (is_deterministic(query.source) and _has_limit(query))
         case q.Coerced() | q.Stepped() | q.Failing():
             return is_cut(query.source)
     return False
 
 
-def is_cut_short(query: q.Query) -> bool:
+def _has_limit(query: q.Query) -> bool:
     """Return whether a query has a LIMIT or an OFFSET of its own."""
     return isinstance(query, q.Selected | q.Ordered) and (query.limit is not None or bool(query.offset))
 
