@@ -79,7 +79,7 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
     """
     mentioned: set[str] = set()
     given: dict[int, set[str]] = {}
-    pattern = re.compile(r"\(SELECT ((?:c\d+ AS `\w+`(?:, )?)+) FROM `(\w+)`\) AS `\w+`")
+    pattern = re.compile(r"\(SELECT ((?:c\d+ AS `\w+`(?:, )?)+) FROM `(\w+)`\) AS `\$?\w+`")
     for text in texts:
         for found in pattern.finditer(text):
             if found[2] == view:

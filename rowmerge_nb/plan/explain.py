@@ -26,6 +26,7 @@ from rowmerge_nb.plan.records import ANSWERED, descriptor_of, executed_by, recor
 from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
 from rowmerge_nb.sql.typed.expressions import Column
+from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class _Steps:
 
     def spread(self, node: PlanNode) -> Spread:
         """Print a node and all below it."""
-        if isinstance(node, Output) and isinstance(node.source, Source) and node.source.tree is not None:
+        if isinstance(node, Output) and isinstance(node.source, Source) and is_drawn(node.source.tree):
             return self._query(node, node.source)
         if isinstance(node, Source) and (query := source_query(node)) is not None:
             return query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
@@ -99,7 +100,6 @@ class _Steps:
         return Step(record.name, descriptor_of(node), record.layout, details, sources)
 
     def _query(self, node: Output, source: Source) -> Spread:
-        assert source.tree is not None
         query, columns = planned_query(source.tree)
         below = query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
         below = single(below, exchanges=self.exchanges)

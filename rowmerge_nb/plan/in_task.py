@@ -89,7 +89,7 @@ def _by_source(join: Join, target: int | None, source: int | None, settings: Rul
         few = target is not None and target <= settings.small_rows
         return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
     read = without_mark(join.right)
-    if isinstance(read, Source) and read.tree is not None and any(query.kind != "scalar" for query in subqueries(read.tree)):
+    if isinstance(read, Source) and any(query.kind != "scalar" for query in subqueries(read.tree)):
         # What Spark makes of some of them it does not know again when the stage of unmatched rows asks for the source's pieces.
         return PhysicalForm(partitioned="the source is a query with IN or EXISTS, which is made once only so")
     size, most = _size_of(join.right, source), settings.source_bytes

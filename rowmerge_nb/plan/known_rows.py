@@ -22,7 +22,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
 )
 from rowmerge_nb.spi.operations import Operation, RowChangeParadigm
-from rowmerge_nb.sql.analyzer.known_rows import scan_rows
+from rowmerge_nb.sql.typed import readings
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.words import KnownRows
 
@@ -60,17 +60,22 @@ def _rows(_: PlanNode, _below: tuple[KnownRows | None, ...]) -> KnownRows | None
 
 @_rows.register
 def _(node: TableScan, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    return scan_rows(node.table, constrained=bool(node.constraint.domains))
+    """Return the table's number of rows, or a bound of it; the connector may skip rows that a constraint excludes."""
+    rows = node.table.estimated_rows
+    if rows is None:
+        return None
+    is_exact = node.table.row_count is not None and not node.constraint.domains
+    return KnownRows(rows) if is_exact else KnownRows(rows).bound
 
 
 @_rows.register
 def _(node: AnsweredQuery, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    return node.query.size()
+    return readings.known_rows(node.query.tree)
 
 
 @_rows.register
 def _(node: Source, _: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    return node.size()
+    return readings.known_rows(node.tree)
 
 
 @_rows.register(AssignUniqueId)

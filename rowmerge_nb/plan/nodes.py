@@ -8,14 +8,15 @@ text of an engine where they are given to one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
-from rowmerge_nb.sql.analyzer.known_rows import unknown
-from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads, replaced
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, replaced
+from rowmerge_nb.sql.typed.readings import reads
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
-    from rowmerge_nb.sql.analyzer.known_rows import Size
-    from rowmerge_nb.sql.typed.expressions import Typed
+    from rowmerge_nb.sql.typed.expressions import Reads, Typed
     from rowmerge_nb.sql.typed.queries import Query
 
 
@@ -123,29 +123,35 @@ class Source(PlanNode):
     """Any query that serves as a source; Spark plans its inside.
 
     Args:
-        spark: its Spark SQL text, output columns named by the symbols.
+        tree: the query; it can have more columns than come out here.
         text: the query as written.
         tables: the tables it reads.
-        reads: what it reads of them, and whatever else its rows are made of.
-        deterministic: running it twice gives the same rows.
-        tree: the query as a tree, for EXPLAIN; None where it is not kept.
-        size: tells how many rows it has.
+        partitions: the largest number of partitions that Spark makes of it; None for as many as it likes.
         pages: the rows as tasks compute them on pages; None if Spark computes them.
         by_spark: Spark executes it; a query can also be answered by DuckDB.
         refusal: why DuckDB has left it to Spark; ``""`` if it was not asked.
     """
 
     meaning: ClassVar[str] = "Runs the source query, whose nodes have Trino's names here; Spark plans and executes it by itself."
-    spark: str
+    tree: Query = field(compare=False, repr=False)
     text: str
     tables: tuple[TableBinding, ...] = ()
-    reads: Reads = NOTHING
-    deterministic: bool = True
-    tree: Query | None = field(default=None, compare=False, repr=False)
-    size: Size = field(default=unknown, compare=False)
+    partitions: int | None = None
     pages: PageRows | None = field(default=None, compare=False, repr=False)
     by_spark: bool = True
     refusal: str = ""
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What the query reads of the tables, and whatever else its rows are made of."""
+        return reads(self.tree)
+
+    @cached_property
+    def spark(self) -> str:
+        """The query as Spark SQL, whose columns are the outputs."""
+        from rowmerge_nb.sql.spark.queries import print_query
+
+        return print_query(self.tree, [symbol.name for symbol in self.outputs])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.queries import Coerced, Ordered, Selected
+from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.sql.typed.types import is_float
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def page_query(source: Source) -> PagedQuery:
         UnprintableError: they cannot be asked for it; the message names what stands against it.
     """
     table = table_of_pages(source)
-    if source.tree is None:
+    if not is_drawn(source.tree):
         raise UnprintableError("a query of this form")
     _check_form(source.tree)
     root, columns = planned_query(source.tree)
@@ -118,11 +119,9 @@ def _check_form(query: object) -> None:
     """Raise an error for what the nodes of a query do not show.
 
     Raises:
-        UnprintableError: the query has rows beyond a LIMIT, or one group without an aggregate.
+        UnprintableError: the query has one group without an aggregate.
     """
     while isinstance(query, Selected | Ordered | Coerced):
-        if isinstance(query, Selected | Ordered) and query.ties:
-            raise UnprintableError("rows WITH TIES")
         if isinstance(query, Selected) and query.having is not None and query.keys is None:
             raise UnprintableError("HAVING without GROUP BY")
         query = query.source

@@ -58,10 +58,10 @@ from rowmerge_nb.spi.page import (
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-from rowmerge_nb.sql.analyzer.known_rows import unknown
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of, domain_of_column, intersect
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, has_subquery, is_deterministic
+from rowmerge_nb.sql.typed.readings import reads
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
         TableBinding,
         TypedExpression,
     )
-    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.sql.typed.queries import Query
 
@@ -113,12 +112,9 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     source = Source(
         id=next(ids),
         outputs=symbols,
-        spark=analysis.spark,
+        tree=analysis.tree,
         text=excerpt(analysis.text),
         tables=analysis.bindings,
-        reads=analysis.reads,
-        tree=analysis.tree,
-        size=analysis.size,
     )
     names = tuple(field.name or field.symbol for field in analysis.fields)
     return Output(id=next(ids), outputs=symbols, source=source, names=names)
@@ -126,35 +122,29 @@ def plan_query(analysis: QueryAnalysis) -> Output:
 
 def plan_insert(
     table: TableBinding,
-    query: tuple[str, Reads],
+    query: Query,
     text: str,
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
-    tree: Query | None = None,
-    size: Size = unknown,
     returning: Returning | None = None,
     checks: tuple[CheckConstraint, ...] = (),
+    partitions: int | None = None,
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
     Args:
         table: the table that is written.
-        query: Spark text whose output columns are the table's, and what it reads.
+        query: the query, whose columns are the table's.
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
-        tree: the query as a tree, its columns the table's.
-        size: tells how many rows the query has.
         returning: what is given back of every row.
         checks: the table's CHECK constraints.
+        partitions: the largest number of partitions that Spark makes of the query; None for as many as it likes.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    spark, reads = query
-    shown = excerpt(text)
-    source: PlanNode = Source(
-        id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree, size=size
-    )
+    source: PlanNode = Source(id=next(ids), outputs=columns, tree=query, text=excerpt(text), tables=tables, partitions=partitions)
     if checks:
         row = tuple((symbol, Column(symbol.type, symbol.name)) for symbol in columns)
         source = CheckConstraints(id=next(ids), outputs=columns, source=source, checks=checks, row=row)
@@ -415,16 +405,13 @@ class _MergePlanner(RowChangePlanner):
                 columns=tuple(c for c in source.binding.readable if c.name not in source.binding.refused),
                 alias=source.alias or "",
             )
+        views = reads(source.tree).views
         return Source(
             id=next(self.ids),
             outputs=symbols,
-            spark=source.spark or "",
-            text=source.text,
-            tables=tuple(table for table in self.analysis.bindings if table.view in source.reads.views),
-            reads=source.reads,
-            deterministic=source.deterministic,
             tree=source.tree,
-            size=source.size,
+            text=source.text,
+            tables=tuple(table for table in self.analysis.bindings if table.view in views),
         )
 
     def _case(self, join: Join) -> Project:

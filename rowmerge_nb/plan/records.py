@@ -43,6 +43,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_RO
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.sql.typed.expressions import Column
+from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.trace.nodes import (
     BranchRecord,
     ExchangeFacts,
@@ -432,8 +433,8 @@ def _facts(node: PlanNode) -> NodeFacts | None:
 
 
 def source_query(node: Source) -> QueryNode | None:
-    """Plan a source query as Trino does; None where its tree is not kept."""
-    if node.tree is None:
+    """Plan a source query as Trino does; return None if its nodes are not drawn."""
+    if not is_drawn(node.tree):
         return None
     return planned_source(node.tree, [Column(symbol.type, symbol.name) for symbol in node.outputs])
 

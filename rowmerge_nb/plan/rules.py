@@ -35,6 +35,7 @@ from rowmerge_nb.plan.source_answer import answered_query
 from rowmerge_nb.plan.updatable import prune_updatable_scan
 from rowmerge_nb.sql.duckdb.text import UnprintableError
 from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.sql.typed.row_bounds import most_rows_of
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -526,7 +527,7 @@ def _repeatable(node: PlanNode) -> bool:
     """Return whether reading a source twice gives the same rows."""
     if isinstance(node, TableScan):
         return node.table.deterministic
-    return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
+    return isinstance(node, Source) and is_deterministic(node.tree) and all(table.deterministic for table in node.tables)
 
 
 def read_symbols(plan: PlanNode) -> frozenset[str]:

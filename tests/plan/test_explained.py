@@ -67,6 +67,14 @@ def nodes(engine: Engine, sql: str) -> list[str]:
             "SELECT id FROM t ORDER BY x DESC LIMIT 2",
             ["Project[]", "TopN[count = 2, orderBy = [x DESC NULLS LAST]]", "TableScan[table = memory.default.t]"],
         ),
+        (
+            "SELECT id FROM t ORDER BY x FETCH FIRST 2 ROWS WITH TIES",
+            [
+                "FilterProject[filterPredicate = (rank_num <= bigint '2')]",
+                "Window[orderBy = [x ASC NULLS LAST]]",
+                "TableScan[table = memory.default.t]",
+            ],
+        ),
         ("SELECT id FROM t ORDER BY id", ["Sort[orderBy = [id ASC NULLS LAST]]", "TableScan[table = memory.default.t]"]),
         ("SELECT id FROM t LIMIT 2", ["Limit[count = 2]", "TableScan[table = memory.default.t]"]),
         ("SELECT id FROM t OFFSET 3", ["Offset[count = 3]", "TableScan[table = memory.default.t]"]),

@@ -12,10 +12,11 @@ import pytest
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import Type, parse_type
-from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.sql.analyzer.analysis import Analysis, CreateTableAnalysis, InsertAnalysis, QueryAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer.statements import analyze
 from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.spark.queries import print_query
 
 
 class FakeTables:
@@ -75,9 +76,6 @@ class FakeTables:
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         return replace(table, columns=(*table.columns, *columns))
 
-    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
-        raise NotImplementedError
-
 
 ACCOUNTS = FakeTables(
     {
@@ -103,6 +101,13 @@ def with_rows(spark: Any, analysis: Analysis) -> Analysis:
             rows = spark.createDataFrame(binding.rows.table())
             rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(binding.view)
     return analysis
+
+
+def spark_text(analysis: Analysis) -> str:
+    """Return the query of an analysis as Spark SQL."""
+    assert isinstance(analysis, QueryAnalysis | InsertAnalysis | CreateTableAnalysis)
+    assert analysis.tree is not None
+    return print_query(analysis.tree)
 
 
 def unmarked(text: str) -> str:

@@ -13,9 +13,7 @@ from rowmerge_nb.engine.catalog.information_schema import information_rows
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
-from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.types import from_spark_schema
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
 
 _views = itertools.count(1)
@@ -422,13 +419,6 @@ class StatementTables:
             return constants(spark, values, lambda rows: collect(spark, rows, tag, cancelled))
         except Exception as error:
             raise translate(error, "analyze") from error
-
-    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
-        """Let Spark say which columns a query has."""
-        spark = self._spark()
-        with interrupts_afterwards():
-            self._transaction.scans.make_views(bindings, spark_sql)
-            return from_spark_schema(spark.sql(spark_sql).schema)
 
 
 def _statistics(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> TableStatistics:

@@ -12,7 +12,9 @@ from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, MergeWriter, 
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.spark.queries import subquery_text
 from rowmerge_nb.sql.typed.expressions import Apply, Subquery, walk
+from rowmerge_nb.sql.typed.queries import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,13 +81,13 @@ def answer(query: Subquery, symbol: str) -> str:
         query: the subquery; of a list without the value that is looked for.
         symbol: what expressions call the answer.
     """
-    name = backquoted(symbol)
+    name, text = backquoted(symbol), subquery_text(query)
     if query.kind == "in":
-        return f"(SELECT collect_set(named_struct('v', {backquoted(query.column)})) FROM ({query.spark})) AS {name}"
+        return f"(SELECT collect_set(named_struct('v', {backquoted(columns_of(query.query)[0].symbol)})) FROM ({text})) AS {name}"
     if query.kind == "exists":
-        return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({query.spark}) LIMIT 1)) AS {name}"
+        return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({text}) LIMIT 1)) AS {name}"
     kind = spark_type(query.type.arrow).simpleString()
-    return f"CAST(({query.spark}) AS {kind}) AS {name}"
+    return f"CAST(({text}) AS {kind}) AS {name}"
 
 
 def sql_of(plan: PlanNode) -> Iterator[str]:

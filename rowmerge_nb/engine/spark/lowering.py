@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ from rowmerge_nb.plan.nodes import (
     MarkDistinct,
     MergeProcessor,
     MergeWriter,
+    Output,
     PageRows,
     PhysicalForm,
     PlanNode,
@@ -68,7 +70,10 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.rules import chain, estimated_rows, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed.expressions import Apply, Column
+from rowmerge_nb.sql.typed.types import INTERVAL_YEAR
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -105,7 +110,30 @@ def _(node: TableScan, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: Source, context: LoweringContext) -> Any:
-    return context.spark.sql(node.spark)
+    rows = context.spark.sql(node.spark)
+    return rows if node.partitions is None else rows.coalesce(node.partitions)
+
+
+@lower.register
+def _(node: Output, context: LoweringContext) -> Any:
+    """Let the columns of a query leave Spark: intervals of months, which it keeps to itself, as the text that shows them."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = lower(node.source, context)
+    kinds = [_leaving(symbol.type) for symbol in node.outputs]
+    if not isinstance(node.source, Source) or all(kind == s.type for kind, s in zip(kinds, node.outputs, strict=True)):
+        return rows
+    columns = (Column(symbol.type, symbol.name) for symbol in node.outputs)
+    casts = (Apply(kind, "cast", (column,)) for kind, column in zip(kinds, columns, strict=True))
+    return rows.select(*(F.expr(print_spark(cast)).alias(s.name) for cast, s in zip(casts, node.outputs, strict=True)))
+
+
+def _leaving(kind: Type) -> Type:
+    """Return the type in which a column of a query leaves Spark."""
+    if kind == INTERVAL_YEAR:
+        return VARCHAR
+    inner = tuple(_leaving(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return replace(kind, parameters=inner)
 
 
 @lower.register

@@ -32,6 +32,7 @@ from rowmerge_nb.sql.analyzer.row_conditions import names_of_sides
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.picking import check_columns, in_words, picked
 from rowmerge_nb.trace.trace import AskedRows
@@ -214,8 +215,8 @@ def _is_repeatable(run: MergeRun | UpdateDeleteRun, plan: PlanNode) -> bool:
     if not isinstance(analysis, MergeAnalysis) or join is None:
         return True
     task = run.transaction.scans.observations.page_scan(join.right) if isinstance(join.right, TableScan) else None
-    deterministic = analysis.source.deterministic or isinstance(without_mark(join.right), AnsweredQuery)
-    return deterministic and (task is None or task.is_repeatable)
+    same = is_deterministic(analysis.source.tree) or isinstance(without_mark(join.right), AnsweredQuery)
+    return same and (task is None or task.is_repeatable)
 
 
 def _columns(analysis: RowChangeAnalysis) -> Named:

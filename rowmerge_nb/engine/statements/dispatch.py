@@ -64,7 +64,7 @@ def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
     """
     if options.flow == Flow.UPDATABLE and isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         return UpdatableRun
-    if isinstance(analysis, CreateTableAnalysis) and analysis.spark is not None:
+    if isinstance(analysis, CreateTableAnalysis) and analysis.tree is not None:
         return CreateTableAsRun
     return _RUNS[type(analysis)]
 

@@ -21,15 +21,12 @@ from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
-from rowmerge_nb.sql.analyzer.known_rows import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, Returning
-    from rowmerge_nb.sql.analyzer.known_rows import Size
-    from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
 
@@ -46,8 +43,7 @@ class InsertRun(StatementRun):
         """Insert up to the finish call."""
         with self.timed("run"):
             analysis = self.analysis
-            query = (analysis.spark, analysis.reads)
-            return _inserted(self, analysis.target, query, analysis.tree, analysis.size, analysis.returning, analysis.checks)
+            return _inserted(self, analysis.target, analysis.tree, analysis.returning, analysis.checks)
 
     def wait_for_turn(self) -> None:
         """Wait for the changes that began before this INSERT came to its end."""
@@ -87,8 +83,8 @@ class CreateTableAsRun(StatementRun):
         with self.timed("run"):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
-                if analysis.spark is not None and not analysis.exists:
-                    self.plan = apply_rules(_planned(analysis), self.settings)
+                if analysis.tree is not None and not analysis.exists:
+                    self.plan = apply_rules(_planned(analysis, analysis.tree), self.settings)
                 return None
             binding = make_table(self, analysis, self.transaction.log.call)
             checks = check_defined(self, binding, analysis.property_spans)
@@ -96,22 +92,20 @@ class CreateTableAsRun(StatementRun):
             handle = metadata.get_table_handle(session, analysis.metadata.name)
             known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
             table = replace(binding, handle=handle, metadata=known)
-            return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree, checks=checks)
+            assert analysis.tree is not None
+            return _inserted(self, table, analysis.tree, checks=checks)
 
 
-def _planned(analysis: CreateTableAnalysis) -> Output:
+def _planned(analysis: CreateTableAnalysis, query: Query) -> Output:
     """Plan what would be written into a table that is not there: no connector has a layout for it yet."""
     table = TableBinding(analysis.name[-1], analysis.name[0], analysis.name, tuple(analysis.metadata.columns), view="")
-    query = (analysis.spark or "", analysis.reads)
-    return plan_insert(table, query, analysis.text, analysis.bindings, tree=analysis.tree)
+    return plan_insert(table, query, analysis.text, analysis.bindings)
 
 
 def _inserted(
     run: StatementRun,
     target: TableBinding,
-    query: tuple[str, Reads],
-    tree: Query | None = None,
-    size: Size = unknown,
+    query: Query,
     returning: Returning | None = None,
     checks: tuple[CheckConstraint, ...] = (),
 ) -> Callable[[], None] | None:
@@ -120,9 +114,7 @@ def _inserted(
     Args:
         run: the statement's run.
         target: the table.
-        query: Spark text of the rows, whose columns are the table's, and what it reads.
-        tree: the query as a tree.
-        size: tells how many rows these are.
+        query: the query of the rows, whose columns are the table's.
         returning: what is given back of every row.
         checks: the table's CHECK constraints.
     """
@@ -133,7 +125,7 @@ def _inserted(
         raise ConnectorError(f"'{target.display}' is {target.kind}; rows cannot be inserted into it", line=1, column=1)
     log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), gave=layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree, size, returning, checks)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, returning, checks)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None

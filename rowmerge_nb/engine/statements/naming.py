@@ -41,7 +41,7 @@ def kind_of(analysis: Analysis) -> str:
     'DROP TABLE'
     """
     if isinstance(analysis, CreateTableAnalysis):
-        return "CREATE TABLE" if analysis.spark is None else "CREATE TABLE AS"
+        return "CREATE TABLE" if analysis.tree is None else "CREATE TABLE AS"
     if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis | RestoreAnalysis | TableExecuteAnalysis):
         return analysis.kind
     return _KINDS[type(analysis)]

@@ -25,6 +25,7 @@ from rowmerge_nb.plan.nodes import AnsweredQuery, Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed.readings import is_deterministic
 from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import JoinType
 
@@ -128,7 +129,7 @@ def _read_source(run: MergeRun, answer: Answer, on: On, most: int) -> SideRows:
     assert join is not None
     # In a FULL join a Project above the scan marks the rows of the source.
     node = join.right.source if join.type is JoinType.FULL and isinstance(join.right, Project) else join.right
-    if not source.deterministic and not isinstance(node, AnsweredQuery):
+    if not is_deterministic(source.tree) and not isinstance(node, AnsweredQuery):
         raise UnreadableError("The source may have other rows each time it is read, so that those of the statement are not known")
     if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
         columns = dict(zip((symbol.name for symbol in node.outputs), node.columns, strict=True))

@@ -85,11 +85,10 @@ class TableExecuteRun(StatementRun):
         source = replace(target, handle=execution.source)
         self.analysis = replace(analysis, bindings=(source,))
         layout = metadata.get_insert_layout(session, execution.source)
-        text = analysis.spark
-        if execution.writers is not None and layout is None:
-            text = f"SELECT /*+ COALESCE({execution.writers}) */ * FROM ({text})"
-        plan = plan_insert(target, (text, analysis.reads), analysis.text, (source,), layout, size=analysis.size)
-        self.plan = apply_rules(plan, self.settings)
+        partitions = execution.writers if layout is None else None
+        plan = plan_insert(target, analysis.tree, analysis.text, (source,), layout, partitions=partitions)
+        # Spark makes the files, as many as the connector asks for.
+        self.plan = apply_rules(plan, replace(self.settings, off=frozenset({*self.settings.off, "insert_on_pages"})))
         fragments, records = fragments_and_records(plan_rows(self, self.plan))
         self.account = sum_up(records)
         if self.account.errors:

@@ -27,6 +27,7 @@ from rowmerge_nb.plan.query.nodes import (
     projection,
 )
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
+from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.typed import queries as tree
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import (
@@ -42,6 +43,7 @@ from rowmerge_nb.sql.typed.expressions import (
     references,
     replaced,
 )
+from rowmerge_nb.sql.typed.readings import is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -207,7 +209,7 @@ class QueryPlanner:
 
     @plan.register
     def _(self, query: tree.Ordered) -> QueryNode:
-        return self._ordered(self.plan(query.source), query.order_by, query.limit, query.offset)
+        return self._ordered(self.plan(query.source), query.order_by, query)
 
     @plan.register
     def _(self, query: tree.SetOperated) -> QueryNode:
@@ -252,7 +254,7 @@ class QueryPlanner:
             node = Aggregation(node.outputs, node, node.outputs, ())
         replacing = [(value, column) for value, (column, _) in zip(others, hidden, strict=True)]
         keys = tuple(replace(key, value=replaced(key.value, replacing)) for key in query.order_by)
-        node = self._ordered(node, keys, query.limit, query.offset)
+        node = self._ordered(node, keys, query)
         return projection(node, zip(columns, columns, strict=True)) if hidden else node
 
     def _grouped(self, node: QueryNode, query: tree.Selected, parts: Sequence[Typed]) -> tuple[QueryNode, list[Typed]]:
@@ -327,18 +329,30 @@ class QueryPlanner:
             replacing += [(old, column) for (old, _), (column, _) in zip(group, calls, strict=True)]
         return node, [replaced(part, replacing) for part in parts]
 
-    def _ordered(self, node: QueryNode, keys: tuple[Sort, ...], limit: int | None, offset: int) -> QueryNode:
+    def _ordered(self, node: QueryNode, keys: tuple[Sort, ...], query: tree.Selected | tree.Ordered) -> QueryNode:
+        limit, offset = query.limit, query.offset
         keys = tuple(key for key in keys if not isinstance(key.value, Constant))
         outputs = node.outputs
         node, columns = self._columns(node, [key.value for key in keys])
         order_by = tuple(replace(key, value=column) for key, column in zip(keys, columns, strict=True))
-        if order_by and limit is not None and not offset:
+        if order_by and limit is not None and query.ties:
+            node = self._with_ties(node, order_by, limit, offset)
+        elif order_by and limit is not None and not offset:
             node = Cut(node.outputs, node, limit, order_by)
         else:
             node = Sorted(node.outputs, node, order_by) if order_by else node
             node = Cut(node.outputs, node, offset, offset=True) if offset else node
             node = Cut(node.outputs, node, limit) if limit is not None else node
         return node if node.outputs == outputs else projection(node, zip(outputs, outputs, strict=True))
+
+    def _with_ties(self, node: QueryNode, order_by: tuple[Sort, ...], limit: int, offset: int) -> QueryNode:
+        """Plan FETCH FIRST WITH TIES as Trino does: the rows up to a rank."""
+        if offset:
+            node = Cut(node.outputs, Sorted(node.outputs, node, order_by), offset, offset=True)
+        rank = Windowed(BIGINT, Apply(BIGINT, "function", (), overloads("rank")[0]), (), order_by, None)
+        column = self.new(rank, "rank_num")
+        node = WindowRows((*node.outputs, column), node, (), order_by, ((column, rank),))
+        return Filtered(node.outputs, node, Apply(BOOLEAN, "<=", (column, Constant(BIGINT, str(limit)))))
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
@@ -363,7 +377,7 @@ class QueryPlanner:
         done: list[Subquery] = []
         for value in values:
             for found in _queries_of(value):
-                if found.query is None or found in done:
+                if found in done or not is_drawn(found.query):
                     continue
                 done.append(found)
                 node, column = self._subquery(node, found, found.query)

@@ -1,7 +1,7 @@
 """What a statement means: every name bound to a table or column, every expression typed and coerced.
 
-This is what the planner gets; it knows neither Spark sessions nor connectors' insides. Spark SQL is carried as text over
-*symbols*: names unique within the statement that the planner gives to columns.
+This is what the planner gets; it knows neither Spark sessions nor connectors' insides. Queries are trees over *symbols*: names of columns
+that are unique within the statement.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
-from rowmerge_nb.sql.analyzer.known_rows import unknown
-from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, references
+from rowmerge_nb.sql.typed.expressions import references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.errors import AnalysisError
     from rowmerge_nb.spi.alterations import Alteration
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.known_rows import Size
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
@@ -127,15 +124,6 @@ class TableBinding:
         """The bytes of its rows, as far as they are known."""
         return int(self.dataframe.nbytes) if self.dataframe is not None and self.has_rows_at_hand else self.statistics().data_size
 
-    def query(self, names: Iterable[str]) -> str:
-        """Write the query of all columns, in Spark SQL.
-
-        Args:
-            names: what the columns are called in its result.
-        """
-        columns = ", ".join(f"c{index} AS {backquoted(name)}" for index, name in enumerate(names))
-        return f"SELECT {columns} FROM {backquoted(self.view)}"
-
 
 @dataclass(frozen=True)
 class ViewBinding:
@@ -232,9 +220,6 @@ class Tables(Protocol):
     def names(self) -> Sequence[str]:
         """Return all names that could have been meant, for "did you mean"."""
 
-    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
-        """Let Spark say which columns a query over the bindings' views has."""
-
 
 @dataclass(frozen=True)
 class Field:
@@ -318,25 +303,17 @@ class MergeSource:
 
     Args:
         fields: its columns, in order.
-        spark: Spark SQL text of the query, its output columns named by the fields' symbols; None for a plain table.
-        binding: the table, if it is a plain one.
         text: the source as written, for display.
-        alias: the name it goes by, if any.
-        deterministic: reading it twice gives the same rows.
-        reads: what the query reads.
-        tree: the query as a tree.
-        size: tells how many rows it has.
+        alias: its name in the statement, if it has one.
+        tree: the query as a tree; it can have further columns.
+        binding: the table, if it is a plain one.
     """
 
     fields: tuple[Field, ...]
     text: str
     alias: str | None
-    spark: str | None = None
+    tree: Query = field(compare=False)
     binding: TableBinding | None = None
-    deterministic: bool = True
-    reads: Reads = NOTHING
-    tree: Query | None = field(default=None, compare=False)
-    size: Size = field(default=unknown, compare=False)
 
 
 @dataclass(frozen=True)
@@ -504,18 +481,12 @@ class QueryAnalysis(Analysis):
     """A query, resolved.
 
     Args:
-        spark: its Spark text, whose output columns are named by the fields' symbols.
         fields: its columns.
-        reads: what it reads.
-        tree: the query as a tree, which EXPLAIN shows.
-        size: tells how many rows it has.
+        tree: the query as a tree.
     """
 
-    spark: str
     fields: tuple[Field, ...]
-    reads: Reads
-    tree: Query | None = field(default=None, compare=False)
-    size: Size = field(default=unknown, compare=False)
+    tree: Query = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -524,22 +495,16 @@ class InsertAnalysis(Analysis):
 
     Args:
         target: the table.
-        spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
-        reads: what it reads.
-        stored: the rows, where they are constants; they find the one that an error is about.
-        tree: the query as a tree, its columns the table's.
-        size: tells how many rows the query has.
+        tree: the query as a tree. Its columns are those of the table, in their order and under their names.
+        stored: the rows, if they are constants; they find the one that an error is about.
         returning: what RETURNING gives; its symbols are the table's column names. None without it.
         checks: the table's CHECK constraints.
         columns: the names of the columns that the statement fills.
     """
 
     target: TableBinding
-    spark: str
-    reads: Reads
+    tree: Query = field(compare=False)
     stored: StoredRows | None = field(default=None, compare=False)
-    tree: Query | None = field(default=None, compare=False)
-    size: Size = field(default=unknown, compare=False)
     returning: Returning | None = None
     checks: tuple[CheckConstraint, ...] = ()
     columns: tuple[str, ...] = ()
@@ -553,20 +518,16 @@ class CreateTableAnalysis(Analysis):
         name: catalog, schema, table (lower case).
         metadata: the table to make; column names as written.
         exists: a table of that name is there already and IF NOT EXISTS was said.
-        spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
-        reads: what the query reads.
-        property_spans: where the name of each property stands.
-        tree: the query as a tree.
-        replaced: the table whose place it takes.
+        tree: of CREATE TABLE AS the query, whose columns are those of ``metadata``; None without a query.
+        property_spans: the place of the name of each property.
+        replaced: the table that it replaces.
     """
 
     name: tuple[str, str, str]
     metadata: ConnectorTableMetadata
     exists: bool
-    spark: str | None
-    reads: Reads = NOTHING
-    property_spans: Mapping[str, Span] = field(default_factory=dict)
     tree: Query | None = field(default=None, compare=False)
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
     replaced: TableBinding | None = None
 
 
@@ -612,9 +573,7 @@ class TableExecuteAnalysis(Analysis):
         procedure: its procedure.
         arguments: the value of every argument.
         constraint: what WHERE says of columns.
-        spark: Spark text of all of the table's rows, under its column names; read where the procedure rewrites them.
-        reads: what that reads.
-        size: tells how many rows these are.
+        tree: the query of all of the table's rows, under its column names, for a procedure that rewrites them.
         where: where the condition stands.
     """
 
@@ -622,9 +581,7 @@ class TableExecuteAnalysis(Analysis):
     procedure: TableProcedure
     arguments: Mapping[str, Any]
     constraint: Constraint
-    spark: str
-    reads: Reads
-    size: Size = field(default=unknown, compare=False)
+    tree: Query = field(compare=False)
     where: Span | None = None
     kind: str = "ALTER TABLE EXECUTE"
 

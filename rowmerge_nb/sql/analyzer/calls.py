@@ -111,7 +111,6 @@ class CallAnalyzer:
         self.prefers_target = prefers_target
         self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
-        self.outer: list[tuple[e.Column, int]] = []
         self.windows: dict[str, s.Window] = {}
         self.outputs: dict[str, e.Typed | None] = {}
         self.select: Span | None = None
@@ -165,9 +164,7 @@ class CallAnalyzer:
 
         first = len(self.context.origins)
         result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
-        result = replace(result, origins=range(first, len(self.context.origins)))
-        self.outer.extend((column, depth) for column, depth in result.reaching if depth > 0)
-        return result
+        return replace(result, origins=range(first, len(self.context.origins)))
 
     # -- calls ----------------------------------------------------------------------------------------------------
 

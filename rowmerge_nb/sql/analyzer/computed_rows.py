@@ -1,4 +1,4 @@
-"""Rows of VALUES that have to be computed: rows of one form are computed by one SELECT over their constants, which are data."""
+"""Rows of VALUES that have to be computed: rows of one form are computed together, over their constants, which are data."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, VARCHAR
 from rowmerge_nb.sql.analyzer.constant_columns import ConstantColumn, constant_of
 from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.values import LiteralRows, constant_rows
-from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import is_text
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.analyzer.scope import ScopeField
@@ -30,10 +28,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
 
 FEW_ROWS: Final = 64
-"""So many rows are printed one by one, which lets an error at run time find its place."""
+"""Up to this number, rows are computed one by one, so that an error at run time finds its place."""
 MOST_FORMS: Final = 1_000
-"""Each form is a SELECT of its own, and Spark plans all of them."""
-_ROW: Final = "$row"
+"""Each form is a query of its own, and the engine plans all of them."""
 _TAKES_COLUMNS: Final = frozenset(
     {"cast", "arithmetic", "concat", "array", "row", "coalesce", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null"}
 )
@@ -52,8 +49,8 @@ class _Rows:
 
 def computed_rows(
     context: Context, analyzer: ExpressionAnalyzer, node: s.Values, parts: Sequence[Part], fields: Sequence[ScopeField]
-) -> tuple[str, tuple[str, ...]]:
-    """Return the Spark SQL text of rows some of which are computed, in their order, and the views that it reads.
+) -> tuple[q.Form, ...]:
+    """Return the forms of rows some of which are computed. The rows are numbered in their order.
 
     Args:
         context: the statement's state.
@@ -86,65 +83,48 @@ def computed_rows(
             node.span,
             "Write literals, or split the statement; an expression that differs in its literals alone is one form.",
         )
-    known = set(context.bindings)
-    selects = [_computed(context, form, rows, fields) for form, rows in forms.items()]
+    found = [_computed(context, form, rows) for form, rows in forms.items()]
     if plain:
-        selects.append(_plain(context, plain, fields))
-    names = ", ".join(backquoted(f.symbol) for f in fields)
-    views = tuple(table.view for name, table in context.bindings.items() if name not in known)
-    return f"SELECT {names} FROM ({_united(selects)}) ORDER BY {backquoted(_ROW)}", views
+        found.append(_plain(context, plain, fields))
+    return tuple(found)
 
 
-def _united(selects: Sequence[str]) -> str:
-    """Put UNION ALL between queries, in halves of halves: Spark's parser goes as deep as they stand in one another."""
-    if len(selects) == 1:
-        return selects[0]
-    middle = len(selects) // 2
-    return f"({_united(selects[:middle])}) UNION ALL ({_united(selects[middle:])})"
-
-
-def _plain(context: Context, parts: Sequence[tuple[npt.NDArray[np.int64], Part]], fields: Sequence[ScopeField]) -> str:
+def _plain(context: Context, parts: Sequence[tuple[npt.NDArray[np.int64], Part]], fields: Sequence[ScopeField]) -> q.Form:
     rows = constant_rows([part for _, part in parts], fields)
     assert rows is not None
     numbers = np.concatenate([numbers for numbers, _ in parts])
-    values = [backquoted(name) for name in rows.names]
-    return _select(context, rows.names, rows.types, rows.columns, numbers, values, rows.span_of)
+    values = tuple(e.Column(kind, name) for name, kind in zip(rows.names, rows.types, strict=True))
+    return _form_of(context, values, rows.columns, numbers, values, rows.span_of)
 
 
-def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Sequence[ScopeField]) -> str:
+def _computed(context: Context, form: tuple[e.Typed, ...], rows: _Rows) -> q.Form:
     if len(rows.numbers) == 1:
-        return _alone(context, rows, fields)
+        # The errors of a row that is alone find their places.
+        placed = zip(rows.first, rows.written.nodes, strict=True)
+        return q.Form(tuple(replace(cell, origin=context.origin(node.span)) for cell, node in placed), number=rows.numbers[0])
     columns = [
         ConstantColumn.of_constants([constants[index] for constants in rows.constants]) for index in range(len(rows.constants[0]))
     ]
-    values = [f"{print_spark(cell)} AS {backquoted(f.symbol)}" for cell, f in zip(form, fields, strict=True)]
-    names, kinds = [_parameter(index) for index in range(len(columns))], [constant.type for constant in rows.constants[0]]
-    return _select(context, names, kinds, columns, np.array(rows.numbers), values, _nowhere)
-
-
-def _alone(context: Context, rows: _Rows, fields: Sequence[ScopeField]) -> str:
-    """Write the only row of its form, whose errors find their places."""
-    placed = [replace(cell, origin=context.origin(node.span)) for cell, node in zip(rows.first, rows.written.nodes, strict=True)]
-    values = [f"{print_spark(cell)} AS {backquoted(f.symbol)}" for cell, f in zip(placed, fields, strict=True)]
-    return f"SELECT {', '.join(values)}, {rows.numbers[0]}L AS {backquoted(_ROW)}"
+    constants = tuple(e.Column(constant.type, _parameter(index)) for index, constant in enumerate(rows.constants[0]))
+    return _form_of(context, constants, columns, np.array(rows.numbers), form, _nowhere)
 
 
 def _nowhere(_row: int, _column: int) -> None:
     """The place of a constant that always fits its type."""
 
 
-def _select(
+def _form_of(
     context: Context,
-    names: Sequence[str],
-    kinds: Sequence[Type],
+    constants: tuple[e.Column, ...],
     columns: Sequence[ConstantColumn],
     numbers: npt.NDArray[np.int64],
-    values: Sequence[str],
+    values: tuple[e.Typed, ...],
     span_of: Callable[[int, int], Span | None],
-) -> str:
-    """Write the SELECT over constants and the rows' numbers."""
-    data = ConstantRows((*names, _ROW), (*kinds, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
-    return f"SELECT {', '.join(values)}, {backquoted(_ROW)} FROM ({context.bind(data).query(data.names)})"
+) -> q.Form:
+    """Return values over constants, which become data together with the numbers of their rows."""
+    names, kinds = [column.symbol for column in constants], [column.type for column in constants]
+    data = ConstantRows((*names, q.ROW_NUMBER), (*kinds, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
+    return q.Form(values, context.bind(data).view, (*constants, e.Column(BIGINT, q.ROW_NUMBER)))
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------

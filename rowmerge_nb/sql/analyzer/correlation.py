@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Final
-
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.expressions import Column, Sort, Subquery, Typed, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_ROWS: Final = 10
-"""So many rows of VALUES are looked at: what is read from around it, the first ones usually show."""
+from rowmerge_nb.sql.typed.readings import outer_columns
 
 
 def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
@@ -39,23 +30,4 @@ def is_separable(query: q.Query, outer: frozenset[str]) -> bool:
 
 
 def _reads(query: q.Query, outer: frozenset[str]) -> bool:
-    return any(column.symbol in outer for column in _columns(query))
-
-
-def _columns(query: q.Query) -> Iterator[Column]:
-    """Yield the columns that a query and those within it name."""
-    waiting: list[object] = [query]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Typed):
-            for inner in walk(part):
-                if isinstance(inner, Column):
-                    yield inner
-                elif isinstance(inner, Subquery):
-                    yield from inner.outer
-        elif isinstance(part, q.Valued):
-            waiting.extend(part.first(_ROWS))
-        elif isinstance(part, tuple | list):
-            waiting.extend(part)
-        elif isinstance(part, q.Query | Sort):
-            waiting.extend(getattr(part, field.name) for field in fields(part))
+    return any(column.symbol in outer for column in outer_columns(query))

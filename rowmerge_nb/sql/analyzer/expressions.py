@@ -33,8 +33,10 @@ from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
 from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES, read_type
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
+from rowmerge_nb.sql.typed.readings import outer_columns
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
@@ -158,10 +160,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             )
         field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
         self.context.check_read((field,), node.span)
-        column = e.Column(field.type, field.symbol, found.depth > 0)
-        if found.depth > 0:
-            self.outer.append((column, found.depth))
-        return self._fields(column, node, found.used)
+        return self._fields(e.Column(field.type, field.symbol, found.depth > 0), node, found.used)
 
     def _output(self, node: s.Name, name: str) -> e.Typed:
         """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
@@ -319,7 +318,12 @@ class ExpressionAnalyzer(CallAnalyzer):
             # NULL of no type makes NULL of all that stands before it.
             arguments = [] if isinstance(value, e.Constant) else arguments
             arguments.append(value)
-        return e.chain_of(value.type, arguments)
+        chain = e.chain_of(value.type, arguments)
+        is_loop = isinstance(chain, e.Apply) and chain.name == "chain" and len(chain.arguments) > DEEPEST_TREE + 1
+        if is_loop and e.has_subquery(chain):
+            # An engine runs so long a chain as a loop, in which it allows no subquery.
+            raise too_deep()
+        return chain
 
     def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
         result = arithmetic_type(node.operator, left.type, right.type)
@@ -545,20 +549,18 @@ class ExpressionAnalyzer(CallAnalyzer):
         self._outside_lambda(node)
         query = self.subquery(node.query)
         kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
-        return query.as_subquery(kind, "scalar", query.as_value(), aggregates=query.aggregates)
+        return query.as_subquery(kind, "scalar")
 
     def _exists(self, node: s.Exists) -> e.Typed:
         self._outside_lambda(node)
-        query = self.subquery(node.query)
-        return query.as_subquery(BOOLEAN, "exists", query.spark)
+        return self.subquery(node.query).as_subquery(BOOLEAN, "exists")
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
         if isinstance(node.value, s.RowConstructor):
             found = self._row_in_query(node, node.value)
             return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
-        wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
-        spark, column = query.entries((kind,)), query.fields[0].symbol
-        found = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
+        wanted, query, _ = self._against_query(node, "A row on the left of IN (query)")
+        found = query.as_subquery(BOOLEAN, "in", wanted)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
     def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
@@ -575,7 +577,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
         kinds = [instant(kind) for kind in common.parameters]
         values = [self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
-        return query.has_row(values, alike=not query.reaching and (node.negated or node not in self._kept_by))
+        return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._kept_by))
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
         """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""

@@ -54,7 +54,7 @@ def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
     if common.base not in _LOOKED_UP:
         return _written(analyzer, node, value, items, common)
     sought, *others = analyzer.comparable((value, *computed), common)
-    found = _set(analyzer, node, column, common)
+    found = _set(node, column, common)
     if not others:
         return e.Apply(BOOLEAN, "in set", (sought,), (found, node.negated))
     # A value is in a list if it is in one of two lists that make it up.
@@ -78,11 +78,10 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
     return [*columns, *([ConstantColumn.of_constants(constants)] if constants else [])], computed
 
 
-def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
+def _set(node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.error_span)
     values = pc.unique(rows.table().column(0).combine_chunks())
-    table = analyzer.context.bind(rows)
-    return ConstantSet(common, values.drop_null(), bool(values.null_count), table.query([_VALUE]), e.Reads((table.view,)))
+    return ConstantSet(common, values.drop_null(), bool(values.null_count))
 
 
 def _written(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import backquoted, did_you_mean
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
@@ -118,23 +118,8 @@ class _MergeAnalyzer:
     def _source(self, relation: RelationResult) -> a.MergeSource:
         node = self.statement.source
         alias = self._alias(node)
-        spark = None
-        read = [field for field in relation.fields if field.refused is None]
-        if relation.binding is None:
-            spark = f"SELECT {', '.join(backquoted(f.symbol) for f in read)} FROM {relation.text}"
-        fields = tuple(as_field(f) for f in read)
-        text = node.span.shown(self.context.text)
-        return a.MergeSource(
-            fields,
-            text,
-            alias,
-            spark,
-            relation.binding,
-            relation.deterministic,
-            relation.reads,
-            relation.tree,
-            relation.size,
-        )
+        fields = tuple(as_field(field) for field in relation.fields if field.refused is None)
+        return a.MergeSource(fields, node.span.shown(self.context.text), alias, relation.tree, relation.binding)
 
     def _alias(self, node: s.Relation) -> str | None:
         if isinstance(node, s.Aliased):

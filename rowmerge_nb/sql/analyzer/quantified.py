@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type, row_of
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.readings import subquery
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
@@ -33,20 +33,9 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
         kind: the common type.
         every: ALL rather than ANY.
     """
-    column = backquoted(query.fields[0].symbol)
-    facts = ", ".join(
-        f"'{name}', {fact}"
-        for name, fact in (
-            ("rows", "count(*)"),
-            ("known", f"count({column})"),
-            ("least", _extreme("min", column, kind)),
-            ("most", _extreme("max", column, kind)),
-        )
-    )
-    text = f"SELECT named_struct({facts}) AS facts FROM ({query.cast_to((kind,))})"
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
-    # What is asked is more than the query: EXPLAIN leaves it in its expression.
-    found = replace(query.as_subquery(shape, "scalar", text, aggregates=True), query=None)
+    facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
+    found = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
     rows, known, least, most = (
         e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )
@@ -65,10 +54,3 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
         return e.Apply(BOOLEAN, "or", (none, e.Apply(BOOLEAN, "and", (*compared, complete))))
     incomplete = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "<>", (known, rows)), _UNKNOWN))
     return e.Apply(BOOLEAN, "and", (none, e.Apply(BOOLEAN, "or", (*compared, incomplete))))
-
-
-def _extreme(name: str, column: str, kind: Type) -> str:
-    """MIN or MAX as Trino gives it: NaN only where there is nothing else."""
-    if kind.base not in {"real", "double"} or name == "min":
-        return f"{name}({column})"
-    return f"coalesce(max({column}) FILTER (WHERE NOT isnan({column})), max({column}))"

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.names import backquoted
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries, check_columns
 from rowmerge_nb.sql.analyzer.relations import QueryResult
 from rowmerge_nb.sql.session_properties import MOST_STEPS, RECURSION
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.readings import outer_columns
 from rowmerge_nb.sql.typed.types import can_coerce, instant
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def recursive_rows(
     seen: NamedQueries,
     analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
 ) -> QueryResult:
-    """Return what a recursion comes to: the rows of its anchor, and those of each step over the rows of the one before it.
+    """Return the rows of a recursion: those of its anchor, and those of each step over the rows of the step before it.
 
-    As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one node: values of a
-    step would stand in its plan as often as all steps after it name them.
+    As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one
+    node: values of a step would come in its plan as often as all steps after it name them.
 
     Args:
         context: the statement's state.
@@ -92,19 +93,17 @@ def recursive_rows(
         before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
         found = analyze(recursion.step, before)
         _check_step(context, recursion.step, found, kinds)
-        levels.append(_apart(found.coerced_to(kinds)))
-    if any(level.reaching for level in levels):
+        step = found.coerced_to(kinds)
+        levels.append(replace(step, tree=q.Stepped(step.tree)))
+    if any(outer_columns(level.tree) for level in levels):
         context.error(
             "NOT_SUPPORTED",
             "A recursive query cannot read columns of a query around it in this engine",
             entry.span,
             "Join what it gives with that query.",
         )
-    levels[-1] = levels[-1].empty(
-        "NOT_SUPPORTED",
-        f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit.",
-        context.symbols.new("count"),
-    )
+    limit = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
+    levels[-1] = replace(levels[-1], tree=q.Failing(levels[-1].tree, "NOT_SUPPORTED", limit))
     if recursion.distinct:
         kinds = [instant(kind) for kind in kinds]
         levels = [level.coerced_to(kinds) for level in levels]
@@ -113,14 +112,8 @@ def recursive_rows(
         replace(field, symbol=symbol, type=kind, qualifier=())
         for field, symbol, kind in zip(anchor.fields, symbols, kinds, strict=True)
     )
-    texts = [f"(SELECT {_renamed(level, symbols)} FROM ({level.spark}))" for level in levels]
-    reads = e.Reads(
-        tuple(view for level in levels for view in level.reads.views),
-        sum(level.reads.written for level in levels),
-        any(level.reads.generates for level in levels),
-    )
-    text = f"SELECT {'DISTINCT ' if recursion.distinct else ''}* FROM ({' UNION ALL '.join(texts)})"
-    return QueryResult(fields, text, deterministic=all(level.deterministic for level in levels), reads=reads)
+    columns = tuple(e.Column(field.type, field.symbol) for field in fields)
+    return QueryResult(fields, q.Recursive(tuple(level.tree for level in levels), columns, recursion.distinct))
 
 
 @dataclass(frozen=True)
@@ -129,36 +122,19 @@ class AnalyzedQuery(s.QueryBody):
 
     result: QueryResult
 
-    def again(self, context: Context) -> QueryResult:
-        """Return it once more, with symbols of its own."""
+    def renamed(self, context: Context) -> QueryResult:
+        """Return it with symbols of its own."""
         result = self.result
-        symbols = [context.symbols.new(field.symbol) for field in result.fields]
-        fields = tuple(replace(field, symbol=symbol) for field, symbol in zip(result.fields, symbols, strict=True))
-        return replace(result, fields=fields, spark=f"SELECT {_renamed(result, symbols)} FROM ({result.spark})", tree=None)
+        fields = tuple(replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields)
+        pairs = zip(fields, result.fields, strict=True)
+        columns = tuple((e.Column(new.type, new.symbol), e.Column(old.type, old.symbol)) for new, old in pairs)
+        return replace(result, fields=fields, tree=q.Coerced(result.tree, columns))
 
 
 def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
     """Return a query of WITH that has these rows."""
     span = entry.query.span
     return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
-
-
-def _renamed(result: QueryResult, symbols: Sequence[str]) -> str:
-    pairs = zip(result.fields, symbols, strict=True)
-    return ", ".join(f"{backquoted(field.symbol)} AS {backquoted(symbol)}" for field, symbol in pairs)
-
-
-def _columns(result: QueryResult) -> str:
-    return ", ".join(backquoted(field.symbol) for field in result.fields)
-
-
-def _apart(result: QueryResult) -> QueryResult:
-    """Return a query whose values Spark computes before what is made of them.
-
-    It would else put each level's expressions into the next one's, and they would double from level to level. Past a sample, even of all rows,
-    it moves nothing.
-    """
-    return replace(result, spark=f"SELECT {_columns(result)} FROM ({result.spark}) TABLESAMPLE (100 PERCENT)")
 
 
 def _check_step(context: Context, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:

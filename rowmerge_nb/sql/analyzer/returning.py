@@ -10,7 +10,6 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.analyzer.relations import RelationResult
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.select_list import expanded, output_field
 from rowmerge_nb.sql.tree import syntax as s
@@ -119,7 +118,7 @@ def _columns(
     number = 0
     for item in items:
         if isinstance(item, s.AllColumns):
-            for f in expanded(context, item, RelationResult(fields, "")):
+            for f in expanded(context, item, fields):
                 expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
                 shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
                 yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))

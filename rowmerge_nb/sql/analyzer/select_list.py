@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-    from rowmerge_nb.sql.analyzer.relations import RelationResult
+
+    Fields = tuple[ScopeField, ...]
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,13 @@ class Output:
     node: s.Node
 
 
-def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> list[Output]:
+def select_list(node: s.Select, analyzer: ExpressionAnalyzer, fields: Fields | None) -> list[Output]:
     """Return the columns of a SELECT list.
 
     Args:
         node: the SELECT.
         analyzer: analyzes expressions over the relation.
-        relation: what FROM gives; None without FROM.
+        fields: the columns of FROM; None without FROM.
 
     Raises:
         AnalysisError: as expressions and ``*`` do.
@@ -40,11 +41,11 @@ def select_list(node: s.Select, analyzer: ExpressionAnalyzer, relation: Relation
     outputs: list[Output] = []
     used: set[str] = set()
     for item in node.items:
-        if isinstance(item, s.AllColumns) and item.target is not None and not _is_table(item.target, analyzer, relation):
+        if isinstance(item, s.AllColumns) and item.target is not None and not _is_table(item.target, analyzer, fields):
             outputs += _fields(item, item.target, analyzer, used)
             continue
         if isinstance(item, s.AllColumns):
-            columns = expanded(analyzer.context, item, relation)
+            columns = expanded(analyzer.context, item, fields)
             passed = (ScopeField(c.symbol, c.name, c.type, c.qualifier, table=c.table) for c in columns)
             outputs += [_output(analyzer.context, e.Column(c.type, c.symbol), c, item, used) for c in passed]
             continue
@@ -71,35 +72,35 @@ def output_field(item: s.SelectItem, analyzer: ExpressionAnalyzer, value: e.Type
     return ScopeField("", name, value.type, source.qualifier if source is not None else (), table=table)
 
 
-def expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+def expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tuple[ScopeField, ...]:
     """Return the columns that ``*`` or ``t.*`` means.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND without FROM, TABLE_NOT_FOUND, MISMATCHED_COLUMN_ALIASES, and that of a column that is refused.
     """
-    fields = _expanded(context, item, relation)
-    context.check_read(fields, item.span)
-    return fields
+    columns = _expanded(context, item, fields)
+    context.check_read(columns, item.span)
+    return columns
 
 
-def _expanded(context: Context, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
-    if relation is None:
+def _expanded(context: Context, item: s.AllColumns, fields: Fields | None) -> tuple[ScopeField, ...]:
+    if fields is None:
         context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
     if item.target is None:
-        return tuple(f for f in relation.fields if not (f.qualified_only or f.hidden))
+        return tuple(f for f in fields if not (f.qualified_only or f.hidden))
     assert isinstance(item.target, s.Name)
     parts = tuple(part.value for part in item.target.parts)
-    fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts and not f.hidden)
-    if not fields:
-        row = next((f for f in relation.fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
+    columns = tuple(f for f in fields if f.qualifier[-len(parts) :] == parts and not f.hidden)
+    if not columns:
+        row = next((f for f in fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None)
         hint = f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}." if row else None
         context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span, hint)
     if item.aliases:
-        _check_aliases(context, item, len(fields))
+        _check_aliases(context, item, len(columns))
         return tuple(
-            replace(f, name=context.canonical(alias), qualifier=()) for f, alias in zip(fields, item.aliases, strict=True)
+            replace(f, name=context.canonical(alias), qualifier=()) for f, alias in zip(columns, item.aliases, strict=True)
         )
-    return fields
+    return columns
 
 
 def numbered_output(context: Context, item: s.Expression, outputs: Sequence[Output], clause: str) -> Output | None:
@@ -134,12 +135,12 @@ def outputs_by_name(outputs: Sequence[Output]) -> dict[str, e.Typed | None]:
     return found
 
 
-def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> bool:
+def _is_table(target: s.Expression, analyzer: ExpressionAnalyzer, fields: Fields | None) -> bool:
     """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table, and a column has its table's name before it."""
     if not isinstance(target, s.Name):
         return False
     parts = tuple(part.value for part in target.parts)
-    if any(f.qualifier[-len(parts) :] == parts for f in (relation.fields if relation is not None else ())):
+    if any(f.qualifier[-len(parts) :] == parts for f in fields or ()):
         return True
     found = analyzer.scope.find(parts)
     return found is None or found.used == 1 or all(field.type.base != "row" for field in found.fields)

@@ -9,10 +9,11 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import VARCHAR, Type
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.absent import analyze_table, rename_schema
 from rowmerge_nb.sql.analyzer.alterations import alter_table, comment_on
+from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.defaults import default_value
@@ -36,7 +37,8 @@ from rowmerge_nb.sql.analyzer.table_definitions import create_table, drop_table
 from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
-from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_assignable
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.types import is_assignable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,19 +77,8 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    # Spark gives no intervals of months out: they travel as the text that shows them.
-    spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
     bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
-    return a.QueryAnalysis(
-        statement.text, bindings, notices, spark, fields, result.reads, result.tree, result.size, origins=origins
-    )
-
-
-def _travelling(kind: Type) -> Type:
-    if kind == INTERVAL_YEAR:
-        return VARCHAR
-    inner = tuple(_travelling(part) if isinstance(part, Type) else part for part in kind.parameters)
-    return Type(kind.base, inner, kind.fields)
+    return a.QueryAnalysis(statement.text, bindings, notices, fields, result.tree, origins=origins)
 
 
 def _explain(context: Context, statement: st.Statement) -> a.Analysis:
@@ -190,27 +181,30 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     checks = check_constraints(context, target, span, subqueries=True)
     filled = {column.name for column in columns}
     omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled}
-    spark = result.stored_in(target.columns, columns, omitted)
     returning = inserted_returning(context, statement, target) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
-    origins = tuple(context.origins)
-    tree = result.stored_tree(target.columns, columns, omitted)
+    rows = _constant_rows(context, result.tree)
     return a.InsertAnalysis(
         statement.text,
         bindings,
         notices,
         target,
-        spark,
-        result.reads,
-        stored,
-        tree,
-        result.size,
+        result.stored_tree(target.columns, columns, omitted),
+        None if rows is None else StoredRows(rows, tuple(columns)),
         returning,
         checks,
         tuple(column.name for column in columns),
-        origins=origins,
+        origins=tuple(context.origins),
     )
+
+
+def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
+    """Return the rows of VALUES if they are constants."""
+    while isinstance(query, q.Ordered):
+        query = query.source
+    views = [form.view for form in query.forms] if isinstance(query, q.Valued) and not query.is_numbered else []
+    rows = next((table.rows for table in context.bindings.values() if table.view in views), None)
+    return rows if isinstance(rows, ConstantRows) else None
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import backquoted, did_you_mean
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.sql.analyzer.context import Context
-    from rowmerge_nb.sql.analyzer.relations import QueryResult
 
 _FINEST: Final = 6
 """So many digits of a second pages carry."""
@@ -56,10 +55,10 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
         )
         context.error("TABLE_ALREADY_EXISTS", said, span, hint)
     properties = constants_of(statement.properties)
-    spark, reads, tree = None, e.NOTHING, None
+    tree = None
     columns: tuple[ColumnMetadata, ...] = ()
     if statement.query is not None:
-        columns, spark, reads, tree = _queried(context, name[0], statement, statement.query)
+        columns, tree = _queried(context, name[0], statement, statement.query)
     elif not exists:
         columns, inherited = _Columns(context, name[0]).of(statement.columns)
         properties = {**inherited, **properties}
@@ -72,7 +71,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     notices, spans = tuple(context.notices), statement.property_spans
     origins = tuple(context.origins)
     return a.CreateTableAnalysis(
-        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, replaced, origins=origins
+        statement.text, bindings, notices, name, metadata, exists, tree, spans, replaced, origins=origins
     )
 
 
@@ -160,27 +159,18 @@ class _Columns:
 
 def _queried(
     context: Context, catalog: str, statement: st.CreateTable, query: st.Query
-) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
-    """Return the columns that CREATE TABLE AS makes, the text of its rows with what it reads, and their tree."""
+) -> tuple[tuple[ColumnMetadata, ...], q.Query]:
+    """Return the columns that CREATE TABLE AS makes, and the query of its rows."""
     result = QueryAnalyzer(context).query(query.tree)
     given = query_columns(context, statement.column_aliases, result)
     keeps = context.tables.keeps_sizes(catalog)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type, keeps_sizes=keeps)) for column in given)
     for made in columns:
         _check_carried(context, made.name, made.type, context.statement_span())
-    kinds = tuple(instant(field.type) for field in result.fields)
-    items = ", ".join(f"{backquoted(f.symbol)} AS {backquoted(c.name)}" for f, c in zip(result.fields, columns, strict=True))
-    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
-    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads, _created_tree(result, columns, statement)
-
-
-def _created_tree(result: QueryResult, columns: Sequence[ColumnMetadata], statement: st.CreateTable) -> q.Query | None:
-    """Return the tree of what goes into a table that is made of a query."""
-    if result.tree is None:
-        return None
-    named = zip(result.fields, columns, strict=True)
-    tree = q.Coerced(result.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
-    return tree if statement.with_data else q.Ordered(tree, (), 0, 0)
+    rows = result.coerced_to([instant(field.type) for field in result.fields])
+    named = zip(rows.fields, columns, strict=True)
+    tree = q.Coerced(rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
+    return columns, tree if statement.with_data else q.Ordered(tree, (), 0, 0)
 
 
 def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
@@ -75,7 +74,9 @@ def kept_columns(context: Context, columns: s.Expression, fields: Sequence[Scope
     return kept
 
 
-def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer) -> tuple[ScopeField, str]:
+def sequence_rows(
+    context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
+) -> tuple[ScopeField, tuple[int, int, int]]:
     """Return the rows of ``sequence``.
 
     Args:
@@ -84,18 +85,14 @@ def sequence_rows(context: Context, given: Mapping[str, s.Expression], analyzer:
         analyzer: analyzes the arguments.
 
     Returns:
-        Its column, and Spark SQL text that can stand in FROM.
+        Its column, and its start, stop and step.
     """
     numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in given.items()}
     start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
     if (start < stop and step <= 0) or (start > stop and step >= 0):
         needed = "positive" if start < stop else "negative"
         context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {needed} for sequence [{start}, {stop}]", None)
-    field = ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT)
-    # Spark's range leaves out its end, and wants a step even where there is but one number.
-    step = step or 1
-    text = f"range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
-    return field, f"(SELECT id AS {backquoted(field.symbol)} FROM {text})"
+    return ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT), (start, stop, step)
 
 
 def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:

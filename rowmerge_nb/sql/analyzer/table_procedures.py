@@ -11,11 +11,10 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.constancy import refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.known_rows import table_size
+from rowmerge_nb.sql.analyzer.relations import table_tree
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
-from rowmerge_nb.sql.typed.expressions import Reads
 from rowmerge_nb.sql.typed.types import can_coerce
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ def table_execute(context: Context, statement: st.AlterTable, action: st.TableEx
         procedure,
         arguments,
         constraint,
-        target.query(column.name for column in target.columns),
-        Reads((target.view,)),
-        table_size(target),
+        table_tree(target, [column.name for column in target.columns]),
         None if action.where is None else action.where.error_span,
         origins=tuple(context.origins),
     )

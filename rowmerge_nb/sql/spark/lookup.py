@@ -41,7 +41,7 @@ def looked_up(text: str, known: ConstantSet) -> str:
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> from rowmerge_nb.sql.typed.constant_set import ConstantSet
-    >>> looked_up("`a`", ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), False, "v"))
+    >>> looked_up("`a`", ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), False))
     "array_contains(get(from_json('[[1,2]]', 'ARRAY<ARRAY<BIGINT>>', map('mode', 'FAILFAST')), CAST(pmod(CAST(`a` AS BIGINT), 1L) AS INT)), CAST(`a` AS BIGINT))"
     """
     keys, numbers = _keys(known.values, known.type)

@@ -27,6 +27,7 @@ from rowmerge_nb.sql.spark.patterns import pattern_text, replaced_by_lambda, wit
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.queries import columns_of
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
@@ -330,18 +331,15 @@ class _Printer:
     # -- queries' parts -------------------------------------------------------------------------------------------
 
     def _subquery(self, node: e.Subquery) -> str:
+        from rowmerge_nb.sql.spark.queries import subquery_text
+
+        text = subquery_text(node)
         if node.kind == "exists":
-            return f"EXISTS ({node.spark})"
+            return f"EXISTS ({text})"
         if node.kind == "in":
             assert node.value is not None
-            return self._in_query(self.text(e.as_entries(node.value)), node)
-        return f"({node.spark})"
-
-    def _in_query(self, value: str, node: e.Subquery) -> str:
-        """IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
-        unknown = f"{value} IS NULL AND EXISTS ({node.spark})"
-        holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {backquoted(node.column)} IS NULL)"
-        return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
+            return _in_query(self.text(e.as_entries(node.value)), text, columns_of(node.query)[0])
+        return f"({text})"
 
     def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
         from rowmerge_nb.sql.functions.signatures import resolve
@@ -401,6 +399,13 @@ class _Printer:
             # Spark wants what it knows for a literal while it reads.
             distance = f"INTERVAL '{offset.value}' {_INTERVAL_UNITS[offset.type]}"
         return f"{distance} {side}"
+
+
+def _in_query(value: str, query: str, column: e.Column) -> str:
+    """Return IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
+    unknown = f"{value} IS NULL AND EXISTS ({query})"
+    holes = f"EXISTS (SELECT 1 FROM ({query}) WHERE {backquoted(column.symbol)} IS NULL)"
+    return f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
 
 _ONCE_ANYHOW: Final = frozenset({"any_value", "arbitrary", "map_agg", "map_union"})

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.types import Type
-from rowmerge_nb.sql.typed.expressions import NOTHING, Reads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,15 +23,11 @@ class ConstantSet:
         type: the type of the values.
         values: the values, each once, without NULL.
         has_null: NULL is in the list: what is not found may be in it or not.
-        query: the values as a query in Spark SQL, of one column ``v``.
-        reads: what the query reads.
     """
 
     type: Type
     values: pa.Array
     has_null: bool
-    query: str
-    reads: Reads = NOTHING
 
     @property
     def whole(self) -> pa.Array:
@@ -47,7 +42,7 @@ class ConstantSet:
 
         >>> import pyarrow as pa
         >>> from rowmerge_nb.spi.types import INTEGER
-        >>> one, other = (ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), null, "") for null in (False, True))
+        >>> one, other = (ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), null) for null in (False, True))
         >>> one.name == other.name, one.name.startswith("$list_")
         (False, True)
         """

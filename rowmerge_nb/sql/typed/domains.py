@@ -52,7 +52,7 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
     return Constraint(domains)
 
 
-def domain_of_column(query: q.Query | None, symbol: str, kind: Type) -> ColumnDomain | None:
+def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
     """Return the domain of what a column of a query can equal, or None unless its values are constants of the statement.
 
     Args:

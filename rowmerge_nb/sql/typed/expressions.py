@@ -192,30 +192,27 @@ NOTHING: Final = Reads()
 
 @dataclass(frozen=True)
 class Subquery(Typed):
-    """A query as a value.
+    """A query as a value; `rowmerge_nb.sql.typed.readings.subquery` builds it.
 
     Args:
         kind: ``"scalar"``, ``"exists"`` or ``"in"``.
-        spark: the query as Spark SQL text.
-        value: what is looked for, of kind ``"in"``.
+        query: the query. If it has several columns, a scalar is a row of them.
+        value: the value to look for, of kind ``"in"``. The query's one column is cast to its type.
         outer: the columns of queries around it that it reads.
-        column: the name of its one column, of kind ``"in"``.
+        deterministic: it has the same rows each time.
         aggregates: it is an aggregation without groups, and so always one row.
         reads: what it reads.
         origins: the numbers of the expressions that were written in it.
-        query: the query as it was analyzed; None where nobody keeps it.
     """
 
     kind: str
-    spark: str
+    query: Query
     value: Typed | None = None
     outer: tuple[Column, ...] = ()
     deterministic: bool = True
-    column: str = ""
     aggregates: bool = False
     reads: Reads = field(default=NOTHING, kw_only=True)
     origins: range = field(default=range(0), compare=False, repr=False, kw_only=True)
-    query: Query | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
@@ -265,6 +262,11 @@ def outside_windows(node: Typed) -> list[Typed]:
         inner = children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
         return [part for child in inner for part in outside_windows(child)]
     return [node, *(part for child in children(node) for part in outside_windows(child))]
+
+
+def is_aggregated(node: Typed) -> bool:
+    """Return whether an expression has an aggregate over groups, beside those over windows."""
+    return any(isinstance(part, Aggregate) for part in outside_windows(node))
 
 
 def references(node: Typed) -> frozenset[str]:
@@ -324,6 +326,20 @@ def reflected_function(node: Typed) -> str | None:
     """
     calls = (part.detail for part in walk(node) if isinstance(part, Apply) and part.name == "function")
     return next((function.name for function in calls if function.reflected), None)
+
+
+def reflected_parts(node: Typed, symbols: frozenset[str]) -> list[Typed]:
+    """Return the largest parts of an expression that call functions of Java and read nothing but certain columns.
+
+    Args:
+        node: the expression.
+        symbols: the columns.
+    """
+    if reflected_function(node) is None or isinstance(node, Function):
+        return []
+    if references(node) <= symbols:
+        return [node]
+    return [part for child in children(node) for part in reflected_parts(child, symbols)]
 
 
 def is_opaque(node: Typed) -> bool:

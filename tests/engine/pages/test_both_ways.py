@@ -41,6 +41,8 @@ ROWS = """
 ANSWERS = [
     "SELECT * FROM {t} ORDER BY id",
     "SELECT * FROM {t} ORDER BY v DESC, id OFFSET 1 LIMIT 3",
+    "SELECT i, n FROM {t} ORDER BY i OFFSET 1 ROW FETCH FIRST 2 ROWS WITH TIES",
+    "SELECT * FROM (SELECT b FROM {t} ORDER BY b NULLS FIRST FETCH FIRST 2 ROWS WITH TIES) ORDER BY b",
     "SELECT id, b FROM {t} ORDER BY b DESC NULLS FIRST, x DESC, id",
     "SELECT count(*), count(x), sum(ti), sum(n), avg(n), count_if(b), bool_and(b), every(b), bool_or(b) FROM {t}",
     "SELECT sum(i), avg(i), sum(DISTINCT i), avg(k), sum(k), sum(w), avg(w) FROM {t} WHERE id IN (0, 1, 4, 6)",

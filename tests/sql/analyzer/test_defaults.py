@@ -11,7 +11,7 @@ from rowmerge_nb.errors import ParseError
 from rowmerge_nb.spi.alterations import AddColumn, DropDefault, SetDefault
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, DefinitionAnalysis, InsertAnalysis, MergeAnalysis, TableBinding
 from rowmerge_nb.sql.parser.statements import parse
-from tests.sql.support import FakeTables, meaning, refusal
+from tests.sql.support import FakeTables, meaning, refusal, spark_text
 
 EXTENDED = "extended"
 
@@ -151,10 +151,10 @@ def test_trino_476_has_no_word_for_defaults_and_the_error_names_the_option(state
 def test_an_insert_puts_the_default_where_it_names_no_column() -> None:
     found = meaning("INSERT INTO items (id) VALUES (1)", tables=Defaulted())
     assert isinstance(found, InsertAnalysis)
-    assert "'new'" in found.spark
+    assert "'new'" in spark_text(found)
     named = meaning("INSERT INTO items (id, status) VALUES (1, NULL)", tables=Defaulted())
     assert isinstance(named, InsertAnalysis)
-    assert "'new'" not in named.spark
+    assert "'new'" not in spark_text(named)
 
 
 def test_an_insert_of_a_merge_puts_the_default_where_it_names_no_column() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
-from tests.sql.support import meaning, place, refusal, told, unmarked
+from tests.sql.support import meaning, place, refusal, spark_text, told, unmarked
 
 
 def _type(value: str, relation: str = "numbers") -> str:
@@ -16,7 +16,7 @@ def _type(value: str, relation: str = "numbers") -> str:
 def _spark(value: str, relation: str = "numbers") -> str:
     found = meaning(f"SELECT {value} AS v FROM {relation}")
     assert isinstance(found, QueryAnalysis)
-    return unmarked(found.spark).removeprefix("SELECT ").split(" AS `v`")[0]
+    return unmarked(spark_text(found)).removeprefix("SELECT ").split(" AS `v`")[0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.sql.analyzer.json_constructors import hash_order
-from tests.sql.support import meaning, place, refusal, with_rows
+from tests.sql.support import meaning, place, refusal, spark_text, with_rows
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_documents_of_many_rows_are_read_each_by_itself(spark):
         FROM (VALUES '{"a": 1, "b": [{"c": 2}]}', '{}', 'oops', NULL) AS t(j)
         """
     )
-    assert [tuple(row) for row in spark.sql(with_rows(spark, found).spark).collect()] == [
+    assert [tuple(row) for row in spark.sql(spark_text(with_rows(spark, found))).collect()] == [
         ("1", '{"c":2}', [True]),
         ("{}", None, [None]),
         (None, None, [None]),
@@ -80,4 +80,4 @@ def test_equal_lookups_are_one_key_of_a_group(spark):
         "SELECT json_value(j, 'lax $.a'), count(*) FROM (VALUES '{\"a\": 1}', '{\"a\": \"1\"}', '[]') AS t(j) "
         "GROUP BY json_value(j, 'lax $.a') ORDER BY 1"
     )
-    assert [tuple(row) for row in spark.sql(with_rows(spark, found).spark).collect()] == [("1", 2), (None, 1)]
+    assert [tuple(row) for row in spark.sql(spark_text(with_rows(spark, found))).collect()] == [("1", 2), (None, 1)]

@@ -7,6 +7,7 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TableBinding
 from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.spark.queries import print_query
 from tests.sql.support import ACCOUNTS, FakeTables, meaning, place, refusal, unmarked
 
 DOCUMENT = """MERGE INTO accounts t USING monthly_accounts_update s
@@ -37,7 +38,8 @@ def test_the_statement_of_the_documents_is_understood_as_it_stands():
     assert [f.symbol for f in merge.target_fields] == ["customer", "purchases", "address"]
     assert [f.symbol for f in merge.source.fields] == ["customer_0", "purchases_0", "address_0"]
     assert _equalities(merge) == [("`customer`", "`customer_0`")]
-    assert (merge.source.spark, merge.source.alias, merge.target_alias) == (None, "s", "t")
+    assert merge.source.binding is not None
+    assert (merge.source.alias, merge.target_alias) == ("s", "t")
     joe = merge.clauses[1].values
     assert joe[0] is None
     assert joe[2] is None
@@ -84,8 +86,8 @@ def test_equalities_are_those_that_every_match_must_satisfy():
 def test_a_query_as_source_is_printed_with_the_symbols_of_its_fields():
     merge = _merge("MERGE INTO parts t USING (VALUES (1, 'x')) s(id, c) ON t.id = s.id WHEN MATCHED THEN DELETE")
     assert [(f.name, f.relation) for f in merge.source.fields] == [("id", "s"), ("c", "s")]
-    assert merge.source.spark is not None
-    assert all(f"`{f.symbol}`" in merge.source.spark for f in merge.source.fields)
+    text = print_query(merge.source.tree)
+    assert all(f"`{f.symbol}`" in text for f in merge.source.fields)
 
 
 def test_names_of_the_plan_are_never_symbols():

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
-from tests.sql.support import meaning, place, refusal, unmarked
+from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, QueryAnalysis
+from rowmerge_nb.sql.typed.readings import is_deterministic, known_rows
+from tests.sql.support import meaning, place, refusal, spark_text, unmarked
 
 
 def _query(sql: str) -> QueryAnalysis:
@@ -38,12 +39,12 @@ def test_the_columns_of_a_query_have_their_names_and_unique_symbols(sql, names):
 
 
 def test_null_sorts_last_unless_told_otherwise():
-    assert _query("SELECT i FROM numbers ORDER BY i DESC").spark.endswith("ORDER BY `i` DESC NULLS LAST")
-    assert _query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST").spark.endswith("ORDER BY `i` ASC NULLS FIRST")
+    assert spark_text(_query("SELECT i FROM numbers ORDER BY i DESC")).endswith("ORDER BY `i` DESC NULLS LAST")
+    assert spark_text(_query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST")).endswith("ORDER BY `i` ASC NULLS FIRST")
 
 
 def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
-    spark = _query("SELECT i FROM numbers a WHERE EXISTS (SELECT 1 FROM numbers b WHERE b.i = a.i)").spark
+    spark = spark_text(_query("SELECT i FROM numbers a WHERE EXISTS (SELECT 1 FROM numbers b WHERE b.i = a.i)"))
     assert "WHERE (`i_0` = `i`)" in unmarked(spark)
 
 
@@ -58,12 +59,13 @@ def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
     ],
 )
 def test_an_aggregate_makes_one_row_of_many_but_not_over_a_window(select, rows):
-    assert str(_query(f"SELECT {select} FROM (VALUES 1, 2, 3) AS t(i)").size()) == rows
+    assert str(known_rows(_query(f"SELECT {select} FROM (VALUES 1, 2, 3) AS t(i)").tree)) == rows
 
 
 def test_a_query_cut_off_by_a_limit_is_not_deterministic():
     merge = meaning("MERGE INTO parts t USING (SELECT i FROM numbers LIMIT 2) s ON t.id = s.i WHEN MATCHED THEN DELETE")
-    assert not merge.source.deterministic
+    assert isinstance(merge, MergeAnalysis)
+    assert not is_deterministic(merge.source.tree)
 
 
 @pytest.mark.parametrize(

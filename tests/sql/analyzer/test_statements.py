@@ -10,7 +10,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     InsertAnalysis,
     MergeAnalysis,
 )
-from tests.sql.support import meaning, place, refusal
+from tests.sql.support import meaning, place, refusal, spark_text
 
 
 def test_a_created_table_keeps_names_as_written_and_properties_as_given():
@@ -32,8 +32,7 @@ def test_a_table_made_from_a_query_takes_its_types():
         ("t", "varchar(2)"),
         ("p", "decimal(2,1)"),
     ]
-    assert create.spark is not None
-    assert create.spark.endswith("LIMIT 0")
+    assert spark_text(create).endswith("LIMIT 0")
 
 
 def test_an_existing_table_is_an_error_unless_said_otherwise():
@@ -66,10 +65,11 @@ def test_an_insert_gives_the_tables_columns_in_table_order():
     insert = meaning("INSERT INTO parts (code, id) SELECT s, l FROM numbers")
     assert isinstance(insert, InsertAnalysis)
     names = ["id", "code", "tags", "made"]
-    places = [insert.spark.index(f" AS `{name}`") for name in names]
+    text = spark_text(insert)
+    places = [text.index(f" AS `{name}`") for name in names]
     assert places == sorted(places)
-    assert "CAST(NULL AS ARRAY<STRING>) AS `tags`" in insert.spark
-    assert "NULL value not allowed for NOT NULL column: id" in insert.spark
+    assert "CAST(NULL AS ARRAY<STRING>) AS `tags`" in text
+    assert "NULL value not allowed for NOT NULL column: id" in text
 
 
 def test_dropping_what_is_not_there_can_be_allowed():

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from tests.sql.literals import LITERALS, at_once, rows, token_by_token
-from tests.sql.support import meaning, refusal
+from tests.sql.support import meaning, refusal, spark_text
 
 
 def _understood(statement: str) -> Any:
@@ -74,7 +74,7 @@ def test_a_hundred_thousand_rows_become_columns() -> None:
 def test_constants_are_no_spark_text() -> None:
     analysis = meaning("VALUES (1, 'secret'), (-2, NULL)")
     assert isinstance(analysis, QueryAnalysis)
-    assert "secret" not in analysis.spark
+    assert "secret" not in spark_text(analysis)
 
 
 @pytest.mark.parametrize("place", [0, 700, 999])
@@ -112,7 +112,7 @@ def test_rows_with_expressions_among_many_rows_are_computed_in_few_forms() -> No
     computed = ", ".join(f"({number} + 1, CAST('{number}' AS integer))" for number in range(2000))
     analysis = meaning(f"VALUES {_values(200, '({0}, {0})')}, {computed}, (1, 1)")
     assert isinstance(analysis, QueryAnalysis)
-    assert analysis.spark.count("UNION ALL") == 1
+    assert spark_text(analysis).count("UNION ALL") == 1
     assert sum(binding.row_count or 0 for binding in analysis.bindings) == 2201
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
-from tests.sql.support import meaning, with_rows
+from tests.sql.support import meaning, spark_text, with_rows
 
 FOLDER = Path(__file__).parent / "function_cases"
 
@@ -52,7 +52,7 @@ def shown(value):
 def _analyzed(spark, expression):
     found = with_rows(spark, meaning(f"SELECT {expression} AS answer"))
     assert isinstance(found, QueryAnalysis)
-    return str(found.fields[0].type), found.spark.removeprefix("SELECT ").removesuffix(" AS `answer`")
+    return str(found.fields[0].type), spark_text(found).removeprefix("SELECT ").removesuffix(" AS `answer`")
 
 
 def _values(spark, texts):

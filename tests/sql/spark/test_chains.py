@@ -16,7 +16,7 @@ from rowmerge_nb.sql.tree import depth, syntax
 from rowmerge_nb.sql.tree.depth import LONGEST_CHAIN, NESTED_CHAIN
 from rowmerge_nb.sql.tree.statements import Delete, Update
 from rowmerge_nb.sql.typed import expressions as e
-from tests.sql.support import meaning, refusal
+from tests.sql.support import meaning, refusal, spark_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,8 +76,8 @@ def test_what_a_list_says_is_what_nesting_says(monkeypatch: pytest.MonkeyPatch) 
 def test_null_makes_null_of_all_before_it_also_in_a_list() -> None:
     analysis = meaning(f"SELECT {'i + ' * 200}NULL FROM numbers")
     assert isinstance(analysis, QueryAnalysis)
-    assert "CAST(NULL AS INT)" in analysis.spark
-    assert "$so_far" not in analysis.spark
+    assert "CAST(NULL AS INT)" in spark_text(analysis)
+    assert "$so_far" not in spark_text(analysis)
 
 
 def test_an_operand_that_does_not_fit_is_reported_at_its_operator() -> None:

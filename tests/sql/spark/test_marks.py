@@ -13,7 +13,7 @@ from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, QueryAnalysis, ViewBinding
 from rowmerge_nb.sql.spark.marks import origin_at
 from rowmerge_nb.sql.spark.printer import print_spark
-from tests.sql.support import ACCOUNTS, FakeTables, meaning
+from tests.sql.support import ACCOUNTS, FakeTables, meaning, spark_text
 
 FAILURE = re.compile(r"\[\[[A-Z_]+(?:@(\d+))?\]\]")
 
@@ -32,7 +32,7 @@ def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_w
     sql = "SELECT i, CAST(s AS integer) FROM numbers WHERE CAST(s AS bigint) > (SELECT max(CAST(s AS integer)) FROM numbers)"
     query = meaning(sql)
     assert isinstance(query, QueryAnalysis)
-    numbers = set(FAILURE.findall(query.spark))
+    numbers = set(FAILURE.findall(spark_text(query)))
     assert "" not in numbers
     found = {query.origins[int(number)].span.of(sql) for number in numbers}
     assert found == {
@@ -45,10 +45,10 @@ def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_w
 def test_a_key_of_group_by_is_written_alike_wherever_it_stands() -> None:
     query = meaning("SELECT 1 + CAST(s AS integer) FROM numbers GROUP BY CAST(s AS integer) ORDER BY CAST(s AS integer) DESC")
     assert isinstance(query, QueryAnalysis)
-    key = re.search(r"GROUP BY (.*) ORDER BY", query.spark)
+    key = re.search(r"GROUP BY (.*) ORDER BY", spark_text(query))
     assert key is not None
     assert "INVALID_CAST_ARGUMENT" in key[1]
-    assert "INVALID_CAST_ARGUMENT" not in query.spark.replace(key[1], "")
+    assert "INVALID_CAST_ARGUMENT" not in spark_text(query).replace(key[1], "")
 
 
 def test_a_key_of_the_join_says_the_same_as_the_condition_that_it_is_a_part_of() -> None:
@@ -78,5 +78,5 @@ def test_what_a_view_computes_stands_where_the_statement_names_the_view() -> Non
     sql = "SELECT 1 FROM numbers WHERE true AND EXISTS (SELECT x FROM w WHERE x > 1)"
     query = meaning(sql, tables=_WithView(ACCOUNTS.tables))
     assert isinstance(query, QueryAnalysis)
-    (number,) = set(FAILURE.findall(query.spark))
+    (number,) = set(FAILURE.findall(spark_text(query)))
     assert query.origins[int(number)].span.of(sql) == "w"

@@ -1,0 +1,66 @@
+"""Columns of SELECT lists in Spark SQL: their names, the types they travel in, and maps, which Spark neither groups nor compares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.names import backquoted
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import entries_type, instant, parts_of, spark_type, without_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def names(columns: Iterable[e.Column]) -> str:
+    """Return a list of columns."""
+    return ", ".join(backquoted(column.symbol) for column in columns)
+
+
+def item(text: str, symbol: str) -> str:
+    """Return a value under a name; a column that has this name is written once.
+
+    >>> item("`a`", "a"), item("`a`", "b")
+    ('`a`', '`a` AS `b`')
+    """
+    return text if text == backquoted(symbol) else f"{text} AS {backquoted(symbol)}"
+
+
+def restored(column: e.Column, symbol: str) -> str:
+    """Return a column whose maps were arrays of entries, with maps again; see `rowmerge_nb.sql.spark.maps`.
+
+    Args:
+        column: the column as it comes out.
+        symbol: the symbol that it had so far.
+    """
+    return item(print_spark(e.as_maps(e.Column(entries_type(column.type), symbol), column.type)), column.symbol)
+
+
+def output(column: e.Column, value: e.Typed, *, distinct: bool) -> str:
+    """Return a column of a SELECT list.
+
+    Args:
+        column: the column.
+        value: its value.
+        distinct: the rows are compared, which makes instants of moments and arrays of entries of maps.
+    """
+    symbol = backquoted(column.symbol)
+    if value.type == UNKNOWN:
+        # A column that is always NULL needs some type to travel in. An aggregate is written, for it makes one row of many.
+        is_written = any(isinstance(part, e.Aggregate) for part in e.walk(value))
+        return f"CAST({print_spark(value) if is_written else 'NULL'} AS BOOLEAN) AS {symbol}"
+    origin = value.origin
+    # Instants are the same whatever zones they carry.
+    plain = instant(value.type) if distinct else value.type
+    if plain != value.type:
+        value = e.Apply(plain, "cast", (value,), origin=origin)
+    value = replace(e.as_entries(value), origin=origin) if distinct else value
+    text = print_spark(value)
+    is_computed = not isinstance(value, e.Column)
+    if is_computed and any(part == UNKNOWN or part.base == "row" for part in parts_of(value.type)):
+        # A field that can never be NULL lets no row be NULL beside it.
+        text = f"CAST({text} AS {spark_type(without_unknown(value.type))})"
+    return item(text, column.symbol)

@@ -1,0 +1,50 @@
+"""ORDER BY, OFFSET and LIMIT in Spark SQL, and FETCH FIRST WITH TIES, which Spark lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.names import backquoted
+from rowmerge_nb.sql.spark.printer import sort_keys
+from rowmerge_nb.sql.typed.expressions import Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.typed.expressions import Sort
+    from rowmerge_nb.sql.typed.queries import Ordered, Selected
+
+_MOST_COUNTED: Final = 2**31 - 1
+"""Spark counts rows in an int."""
+
+
+def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
+    """Return the clauses behind a query: ORDER BY, LIMIT and OFFSET.
+
+    Args:
+        keys: the keys to sort by.
+        query: the query, which has the numbers.
+    """
+    keys = tuple(key for key in keys if not isinstance(key.value, Constant))
+    text = f" ORDER BY {sort_keys(keys)}" if keys else ""
+    # A limit beyond the range of int keeps all rows, and an offset beyond it keeps none.
+    limit = query.limit if query.offset <= _MOST_COUNTED else 0
+    text += f" LIMIT {limit}" if limit is not None and limit <= _MOST_COUNTED else ""
+    return text + (f" OFFSET {query.offset}" if 0 < query.offset <= _MOST_COUNTED else "")
+
+
+def with_ties(text: str, columns: str, keys: tuple[Sort, ...], query: Selected | Ordered, new_name: Callable[[str], str]) -> str:
+    """Return the query of the first rows, and of those that equal the last of them by the keys.
+
+    Args:
+        text: the query of all rows.
+        columns: the columns that come out.
+        keys: the keys to sort by, over columns of ``text``.
+        query: the query, which has the numbers.
+        new_name: returns an unused name.
+    """
+    rank, number = backquoted(new_name("rank")), backquoted(new_name("number"))
+    order, offset = f"OVER (ORDER BY {sort_keys(keys)})", query.offset
+    ranked = f"SELECT *, rank() {order} AS {rank}, row_number() {order} AS {number} FROM ({text})"
+    most = (query.limit or 0) + offset
+    return f"SELECT {columns} FROM ({ranked}) WHERE {rank} <= {most} AND {number} > {offset} ORDER BY {number}"
