@@ -206,8 +206,8 @@ def modules() -> Iterator[Finding]:
 
 
 def subjects() -> Iterator[Finding]:
-    """Yield the last commits whose subject is too long, or no imperative."""
-    command = ["git", "-C", str(ROOT), "log", "-20", "--no-merges", "--format=%s"]
+    """Yield the commits that are not pushed yet and whose subject is too long, or no imperative."""
+    command = ["git", "-C", str(ROOT), "log", "--no-merges", "--format=%s", "@{upstream}.."]
     log = subprocess.run(command, capture_output=True, text=True, check=False)
     for subject in log.stdout.splitlines():
         if len(subject) > LONGEST_SUBJECT or not re.match(r"[A-Z][a-z]*[^s.:]* ", subject) or subject.endswith("."):

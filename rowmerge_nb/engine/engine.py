@@ -268,8 +268,8 @@ class Engine:
             parts: none, a catalog, a catalog and a schema, or all three.
 
         >>> from rowmerge_nb import Engine
-        >>> Engine().procedures()
-        [('system', 'catalog')]
+        >>> Engine().procedures()  # tables in memory have none
+        []
         """
         named = tuple(part.lower() for part in _parts(parts))
         return self._look(lambda tables: list(tables.procedures_below(named)))

@@ -277,7 +277,7 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
-    """Convert all matches of a target row into one task by the join itself, and drop MarkDistinct's exchange then.
+    """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's exchange then.
 
     By force means: a small source is read as one partition while every task has the whole target; or the source is repartitioned by
     its equality keys into a fixed number of partitions, which adaptive execution neither splits nor reads locally.

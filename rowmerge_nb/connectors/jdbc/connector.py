@@ -107,7 +107,7 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
-        """Convert the rows of the attempts that count together; gives the stage's name to SQL."""
+        """Collect the rows of the attempts that count; gives the stage's name to SQL."""
 
     def hold(self, handle: JdbcTableHandle) -> None:
         """Keep others from altering a table until the transaction ends; by default a transaction that writes does so anyway."""

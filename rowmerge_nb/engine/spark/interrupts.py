@@ -398,7 +398,8 @@ class StatementGuard:
                 _current.reset(token)
                 self.end()
         except KeyboardInterrupt as interrupt:
-            # It came while the handlers were put back.
+            # It came while the handlers were restored; a further one waits.
+            self.end()
             error = self._error(interrupt, complete)
         if error is not None:
             raise error
@@ -434,8 +435,12 @@ class StatementGuard:
 
     def end(self) -> None:
         """Restore the handlers of signals; a signal that has waited for the end is raised now."""
-        self._holding = self._holding or self._outlasts
+        # An interrupt between two steps would leave a handler of ours behind.
+        self._holding, came, self.came = True, self.came, False
         self._restore(tuple(self._before))
+        late, self.came = self.came and not self._outlasts, came
+        if late:
+            signal.raise_signal(signal.SIGINT)
 
     def _restore(self, numbers: Sequence[int]) -> None:
         for number in numbers:

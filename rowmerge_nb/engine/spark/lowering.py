@@ -274,7 +274,7 @@ def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType
 
 @lower.register
 def _(node: MarkDistinct, context: LoweringContext) -> Any:
-    """Convert all matches of a target row into one partition; the marking itself is part of the Python pass above.
+    """Send all matches of a target row to one partition; the marking itself is part of the Python pass above.
 
     Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
     which is the same whenever a task is run again.

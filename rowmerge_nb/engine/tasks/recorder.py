@@ -293,7 +293,6 @@ class Recorder:
         """Return the first rows of each clause, and about as many of each as there is room for."""
         chosen = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
-            # One row of each clause is always sampled.
             is_new = number not in self._left
             left = self._left.setdefault(number, self._per_clause)
             if left > 0:

@@ -59,7 +59,7 @@ class Spread:
 
 
 def single(spread: Spread, *, exchanges: bool = True) -> Spread:
-    """Convert all rows into one task."""
+    """Send all rows to one task."""
     if not exchanges or spread.scheme == SINGLE:
         return replace(spread, scheme=SINGLE, keys=())
     remote = remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE))

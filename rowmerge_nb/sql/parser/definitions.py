@@ -26,9 +26,9 @@ _ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
 """What SHOW can be about besides what is there: roles and privileges."""
 
 _NOT_MATERIALIZED: Final = "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
+_NO_STATISTICS: Final = "SELECT count(*), min(x), max(x) FROM t computes such numbers."
 _INSTEAD: Final[dict[str, str]] = {
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
-    "SHOW STATS": "SELECT count(*), min(x), max(x) FROM t computes such numbers.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
     "DROP CATALOG": "An engine keeps its catalogs: make another Engine without it.",
     "CREATE FUNCTION": "WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 in front of a query defines it for that statement.",
@@ -669,7 +669,7 @@ class DefinitionReader(AccessReader):
         return st.TableName((name,), name.span)
 
     def _refuse_statistics(self, start: int) -> NoReturn:
-        self._refuse_later(start)
+        self._refuse_later(start, hint=_NO_STATISTICS)
         self.expect("FOR")
         if self.accept("("):
             self.note("'WITH'")

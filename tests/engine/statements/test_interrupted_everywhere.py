@@ -6,6 +6,7 @@ before the call that makes the change last, half behind it.
 
 from __future__ import annotations
 
+import inspect
 import random
 import signal
 import sys
@@ -68,8 +69,8 @@ class Moment:
 
     def __call__(self, frame: Any, event: str, argument: object) -> None:
         code = frame.f_code
-        # An import that is broken off is Python's business.
-        if event != "call" or "frozen" in code.co_filename:
+        # An import that is broken off is Python's business, and so is a generator that is closed.
+        if event != "call" or "frozen" in code.co_filename or code.co_flags & inspect.CO_GENERATOR:
             return
         self.passed = self.passed or (code.co_name == "no_return" and code.co_filename.endswith("interrupts.py"))
         self.before += not self.passed

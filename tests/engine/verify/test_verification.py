@@ -126,7 +126,7 @@ def test_queries_dry_runs_and_failures_have_no_second_opinion(engine: Engine) ->
 
 
 def test_an_unknown_engine_is_refused_before_anything_runs() -> None:
-    with pytest.raises(RowMergeError, match=r"There are: duckdb, postgresql, postgresql://"):
+    with pytest.raises(RowMergeError, match="Give duckdb, postgresql or postgresql:"):
         Engine().run("DELETE FROM t", verify="oracle")
 
 
