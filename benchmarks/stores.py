@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.engines import BIGINT_KEYS, Contestant, SqlContestant
 from benchmarks.keys import KINDS
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

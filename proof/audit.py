@@ -27,7 +27,7 @@ from proof.engines.spark_iceberg import SparkIceberg
 from proof.oracle.oracle import multiset, predict
 from proof.statements.model import MergeStatement
 from proof.statements.scenarios import numbered_scenario
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from proof.engines.committing import Committer

@@ -26,7 +26,7 @@ from proof.statements.model import Scenario
 from proof.statements.printing import script
 from proof.statements.reduction import reduced
 from proof.statements.scenarios import KINDS, numbered_scenario
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["Failure", "Summary", "fuzz", "main"]
 

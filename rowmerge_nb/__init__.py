@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.lazy import at_first_use
+from rowmerge_nb.base.lazy import at_first_use
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import undo as undo
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
-    from rowmerge_nb.errors import AnalysisError as AnalysisError
-    from rowmerge_nb.errors import ConnectorError as ConnectorError
-    from rowmerge_nb.errors import DuplicateMatchError as DuplicateMatchError
-    from rowmerge_nb.errors import ExecutionError as ExecutionError
-    from rowmerge_nb.errors import ParseError as ParseError
-    from rowmerge_nb.errors import RowMergeError as RowMergeError
-    from rowmerge_nb.errors import SetupError as SetupError
-    from rowmerge_nb.errors import StatementInterrupted as StatementInterrupted
+    from rowmerge_nb.base.errors import AnalysisError as AnalysisError
+    from rowmerge_nb.base.errors import ConnectorError as ConnectorError
+    from rowmerge_nb.base.errors import DuplicateMatchError as DuplicateMatchError
+    from rowmerge_nb.base.errors import ExecutionError as ExecutionError
+    from rowmerge_nb.base.errors import ParseError as ParseError
+    from rowmerge_nb.base.errors import RowMergeError as RowMergeError
+    from rowmerge_nb.base.errors import SetupError as SetupError
+    from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.replays.run import replay as replay
     from rowmerge_nb.spi.connector import Connector as Connector

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted, checked, error_text
+from rowmerge_nb.base.errors import RowMergeError, SetupError, StatementInterrupted, checked, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

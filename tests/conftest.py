@@ -41,7 +41,7 @@ def spark() -> Iterator[SparkSession]:
 def postgresql() -> Iterator[str]:
     """A private PostgreSQL server's connection string; where there is no server, the test is skipped with the reason."""
     from proof.engines.postgresql import find_server, private_server
-    from rowmerge_nb.errors import SetupError
+    from rowmerge_nb.base.errors import SetupError
 
     try:
         find_server()

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import private as module
+from rowmerge_nb.base import private as module
 from rowmerge_nb.connectors.memory.reading import SplitStore
-from rowmerge_nb.errors import SetupError
-from rowmerge_nb.private import PREFIX, PrivateDirectory, sweep
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.private import PREFIX, PrivateDirectory, sweep
 from rowmerge_nb.spi.handles import SchemaTableName
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,7 +84,7 @@ def test_a_temporary_directory_that_a_cleaner_has_removed_is_made_anew(shared: P
 
 
 def test_the_directory_of_a_process_that_is_killed_is_swept_by_the_next_one(shared: Path) -> None:
-    code = "import sys, time; from rowmerge_nb.private import *; print(PrivateDirectory().path, flush=True); time.sleep(600)"
+    code = "import sys, time; from rowmerge_nb.base.private import *; print(PrivateDirectory().path, flush=True); time.sleep(600)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(shared)}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -14,7 +14,7 @@ from proof.engines.trino import TrinoClient, TrinoError
 from proof.oracle.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset, predict
 from proof.statements.model import DeleteAction, InsertAction, MergeStatement, Table, UpdateAction
 from proof.statements.printing import Printer
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

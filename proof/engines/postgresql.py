@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["find_server", "private_server"]
 

@@ -21,7 +21,7 @@ from proof.engines.backends import arrow_table
 from proof.engines.committing import rows_as_table
 from proof.oracle.oracle import predict
 from proof.statements.printing import Printer
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

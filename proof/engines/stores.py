@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from proof.engines.backends import EngineUnderTest, arrow_table, trino_class
 from proof.oracle.oracle import Outcome, multiset
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint

@@ -191,7 +191,7 @@ class Driver:
 
     def run(self, sql: str, source: pa.Table | None = None) -> dict[str, Any]:
         """Run a statement; gives its count, or its error and whether that says that the table has changed."""
-        from rowmerge_nb.errors import RowMergeError
+        from rowmerge_nb.base.errors import RowMergeError
 
         try:
             return {"count": self._engine.run(sql, namespace={} if source is None else {"news": source}).count}

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from proof.trials.driver import StoreLocation
 from proof.trials.kills import places
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["STORES", "Kernel", "Reply", "Tally", "interrupt_cells", "main", "named_statements"]
 

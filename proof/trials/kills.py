@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from proof.engines.postgresql import private_server
 from proof.trials.driver import StoreLocation, digest, initial_rows, merged_rows, news
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["Child", "Report", "Trials", "main", "places"]
 

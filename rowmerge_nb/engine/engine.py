@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rowmerge_nb.choices import ROW_CHANGES, ExplainType
+from rowmerge_nb.base.choices import ROW_CHANGES, ExplainType
 from rowmerge_nb.engine.audit.audit import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
@@ -19,7 +19,7 @@ from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
 from rowmerge_nb.engine.statements.undo import restore, undo
-from rowmerge_nb.errors import ConnectorError, checked, checked_name, error_text
+from rowmerge_nb.base.errors import ConnectorError, checked, checked_name, error_text
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.engine.tasks.faults import Fault, InjectedFault
-from rowmerge_nb.errors import RowMergeError, checked
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def fault_of(value: Any) -> Fault:
     'call 2 of store_merged_rows raised an error after its work'
     >>> fault_of("stor_merged_rows")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: The contract has no step 'stor_merged_rows'. Did you mean 'store_merged_rows'?
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The contract has no step 'stor_merged_rows'. Did you mean 'store_merged_rows'?
     """
     form = f"{GRAMMAR}, as 'store_merged_rows:2:after'"
     if isinstance(value, Fault):

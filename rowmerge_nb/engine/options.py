@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from rowmerge_nb.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.errors import RowMergeError, checked, checked_path, error_text
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
+from rowmerge_nb.base.errors import RowMergeError, checked, checked_path, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.constants import half_character
 
@@ -196,7 +196,7 @@ class Options:
     <Era.CURRENT: 'current'>
     >>> Options().changed(era="trino")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: era = 'trino' is not possible. There are: documents, current.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: era = 'trino' is not possible. There are: documents, current.
     """
 
     paradigm: RowChangeParadigm | None = Option(

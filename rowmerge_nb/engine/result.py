@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
-from rowmerge_nb.errors import RowMergeError, checked
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.nodes import explain_text
 

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.choices import CHOSEN_RULES, Flow, RepeatedMatches, StatementState
+from rowmerge_nb.base.choices import CHOSEN_RULES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
 from rowmerge_nb.engine.tasks.exchange import Destination, Placing, hashed
 from rowmerge_nb.engine.tasks.processors import create_processor
-from rowmerge_nb.errors import DuplicateMatchError, error_text
+from rowmerge_nb.base.errors import DuplicateMatchError, error_text
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values

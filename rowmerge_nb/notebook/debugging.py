@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rowmerge_nb
-from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.notebook.display import show, text_bundle
 
 if TYPE_CHECKING:

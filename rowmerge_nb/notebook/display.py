@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.report.words.columns import pad, width_of
 from rowmerge_nb.report.words.values import Cell, visible
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
@@ -195,7 +195,7 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     The exception stays what it is, so the cell fails, "Run all" stops, and code can catch it by its class. Whoever asks for the traceback
     after that, by ``%tb``, gets the lines of the connector's code that it went through as well.
 
-    >>> from rowmerge_nb.errors import ParseError
+    >>> from rowmerge_nb.base.errors import ParseError
     >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
     ["ParseError: SYNTAX_ERROR: cell line 3, column 9: mismatched input 'BY'"]
     """

@@ -14,8 +14,8 @@ from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
 
 from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
-from rowmerge_nb.errors import RowMergeError, SetupError, error_text
-from rowmerge_nb.names import nearest
+from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
+from rowmerge_nb.base.names import nearest
 from rowmerge_nb.notebook import debugging, transformer
 from rowmerge_nb.notebook.completion import matcher
 from rowmerge_nb.notebook.display import (
@@ -34,7 +34,7 @@ from rowmerge_nb.notebook.options import COMMANDS, FIRST_WORDS, SETTINGS, MagicU
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress, ends_with_cell
 from rowmerge_nb.notebook.template import Rendered, render
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -384,7 +384,7 @@ def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) ->
 
 def _explore(result: Any) -> None:
     """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
-    from rowmerge_nb.choices import ROW_CHANGES
+    from rowmerge_nb.base.choices import ROW_CHANGES
 
     if result.trace.kind not in ROW_CHANGES:
         return
@@ -425,7 +425,7 @@ def _command_of(rest: str) -> str:
     ('tables', '')
     >>> _command_of("tabels")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no command 'tabels'. Did you mean `%merge tables`?
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no command 'tabels'. Did you mean `%merge tables`?
     """
     word, _, more = rest.partition(" ")
     if word.lower() in COMMANDS:

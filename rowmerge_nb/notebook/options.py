@@ -14,8 +14,8 @@ from keyword import iskeyword
 from typing import Final, NoReturn
 
 from rowmerge_nb.engine.options import STATEMENT_OPTIONS, Option
-from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.names import nearest
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.names import nearest
 
 _OF_CELLS: Final = (
     Option("Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"),
@@ -165,10 +165,10 @@ def parse_line(line: str) -> MagicUse:
     {'verify': 'duckdb'}
     >>> parse_line("--verify oracle")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: --verify cannot be 'oracle'. There are: duckdb, postgresql
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: --verify cannot be 'oracle'. There are: duckdb, postgresql
     >>> parse_line("--paradime x")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
     """
     values: dict[str, str] = {}
     quiet_name = ""
@@ -203,7 +203,7 @@ def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | Non
     ((3, 5), ('before-may', None), (datetime.date(2026, 5, 1), datetime.datetime(2026, 5, 2, 8, 30)))
     >>> states_of("3")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: --audit needs two states, and got '3'. Write --audit BEFORE..AFTER, or --audit 3.. ...
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: --audit needs two states, and got '3'. Write --audit BEFORE..AFTER, or --audit 3.. ...
     """
     before, dots, after = text.partition("..")
     if not dots or not before or ".." in after:

@@ -9,7 +9,7 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ from rowmerge_nb.sql.typed.readings import is_drawn
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from rowmerge_nb.choices import ExplainFormat
+    from rowmerge_nb.base.choices import ExplainFormat
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 

@@ -24,7 +24,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.spi.operations import Operation, RowChangeParadigm
 from rowmerge_nb.sql.typed import readings
 from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.words import KnownRows
+from rowmerge_nb.base.words import KnownRows
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import PlanNode

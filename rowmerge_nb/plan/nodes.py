@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN

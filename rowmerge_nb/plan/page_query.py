@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.plan.query.nodes import (
     Aggregation,

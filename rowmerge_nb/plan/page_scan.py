@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.plan.nodes import Symbol, TableScan
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.duckdb.text import UnprintableError
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

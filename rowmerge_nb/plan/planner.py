@@ -9,8 +9,8 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.choices import RepeatedMatches
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
     TRUE,

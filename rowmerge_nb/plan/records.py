@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
     AnsweredQuery,
     AssignUniqueId,
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.query.nodes import QueryNode
     from rowmerge_nb.plan.steps import Step
     from rowmerge_nb.spi.layout import ConnectorTableLayout
-    from rowmerge_nb.words import KnownRows
+    from rowmerge_nb.base.words import KnownRows
 
 Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
 

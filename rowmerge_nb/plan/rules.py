@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from rowmerge_nb.errors import checked
+from rowmerge_nb.base.errors import checked
 from rowmerge_nb.plan.in_task import form_of, without_mark
 from rowmerge_nb.plan.nodes import (
     AnsweredQuery,
@@ -68,7 +68,7 @@ class RuleSettings:
 
     >>> RuleSettings(source_bytes="1 GB")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on, or None for what the machine has room for.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on, or None for what the machine has room for.
     """
 
     small_rows: int = 10_000

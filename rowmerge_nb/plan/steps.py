@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.choices import ExplainFormat
+from rowmerge_nb.base.choices import ExplainFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.errors import MERGE_FLOW, AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import MERGE_FLOW, AnalysisError, RowMergeError
 from rowmerge_nb.plan.in_task import without_refusal
 from rowmerge_nb.plan.nodes import Assignment, CheckConstraints, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
 from rowmerge_nb.spi.handles import ColumnHandle

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow
-from rowmerge_nb.errors import RowMergeError, error_text
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.choices import Flow
+from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn
 

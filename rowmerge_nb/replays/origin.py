@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.spi.connector import Connector
 
 

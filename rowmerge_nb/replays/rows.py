@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.identity import row_keys
 from rowmerge_nb.spi.operations import Operation

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.frames import own_frame
-from rowmerge_nb.errors import RowMergeError, checked, error_text
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import RowMergeError, checked, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.replays.debugging import has_keyboard
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.replays.rows import NOT_FOUND, NamedRows, data_of, difference, places_in, row_ids_in, rows_left
@@ -29,7 +29,7 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.trace.record import HandedPage, Record
 from rowmerge_nb.trace.saved.records import load_record
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.lazy import at_first_use
+from rowmerge_nb.base.lazy import at_first_use
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.bundle import mime_bundle as mime_bundle

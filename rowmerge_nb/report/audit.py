@@ -14,7 +14,7 @@ from rowmerge_nb.report.words.reasons import because_of
 from rowmerge_nb.report.words.values import cell, is_number
 from rowmerge_nb.trace.audit import RowFate
 from rowmerge_nb.trace.journeys import Answer
-from rowmerge_nb.words import MINUS, join, number, plural
+from rowmerge_nb.base.words import MINUS, join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.text import WIDTH
-from rowmerge_nb.words import number
+from rowmerge_nb.base.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report, notices_of
 from rowmerge_nb.report.text import notice_lines, render_text

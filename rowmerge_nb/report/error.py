@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.html import render_failure, render_html
 from rowmerge_nb.report.model.failures import Failure, failure_of_error, failure_text
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import WIDTH, render_text
 
 if TYPE_CHECKING:
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.trace.trace import Trace
 
@@ -25,7 +25,7 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
         trace: what is known of the statement's run; None where there was none.
         first_line: the number of the cell's line on which the statement begins.
 
-    >>> from rowmerge_nb.errors import AnalysisError
+    >>> from rowmerge_nb.base.errors import AnalysisError
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
     ...                       line=1, column=12, length=7, hint="Did you mean 'accounts'?")
     >>> error.statement = "MERGE INTO acounts t"

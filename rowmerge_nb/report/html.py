@@ -17,7 +17,7 @@ from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, missing_parts, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.words import code_parts, number
+from rowmerge_nb.base.words import code_parts, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

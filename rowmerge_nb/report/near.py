@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.near import counts_of, key_text, near_sentence, separation_text, summary_of
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide
 from rowmerge_nb.trace.picking import check_columns, has_values, in_words, picked
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

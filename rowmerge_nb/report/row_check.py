@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.errors import RowMergeError, checked
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.columns import columns_of
@@ -21,7 +21,7 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.picking import any_has_values
-from rowmerge_nb.words import join, number, plural
+from rowmerge_nb.base.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

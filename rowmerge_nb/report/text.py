@@ -13,7 +13,7 @@ from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import by_operation, phrase_text
 from rowmerge_nb.report.words.values import Cell, cell
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.words import MINUS, number, plural
+from rowmerge_nb.base.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

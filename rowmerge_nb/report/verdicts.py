@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.text import verdict_lines

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.lazy import at_first_use
+from rowmerge_nb.base.lazy import at_first_use
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import AddColumn as AddColumn

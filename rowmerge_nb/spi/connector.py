@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
 

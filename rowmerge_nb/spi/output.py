@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 
 @dataclass(frozen=True)

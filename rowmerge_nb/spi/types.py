@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

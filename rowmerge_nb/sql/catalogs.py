@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

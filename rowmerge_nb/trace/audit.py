@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 # A saved audit is read by the annotations, which are looked up at run time.
 from rowmerge_nb.trace.journeys import Journey, TermTruth
 from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from pathlib import Path

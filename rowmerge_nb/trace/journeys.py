@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.samples import rows_of, source_order

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.words import KnownRows
+from rowmerge_nb.base.words import KnownRows
 
 
 class JoinType(StrEnum):

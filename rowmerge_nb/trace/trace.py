@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
+from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page import PageLayout

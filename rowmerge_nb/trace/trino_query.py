@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar
 from rowmerge_nb.trace.saved.files import read_file
 
@@ -151,7 +151,7 @@ def trino_query(given: Any) -> TrinoQuery:
 
     >>> trino_query("{}")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: This is not the JSON of a query: it has no 'queryId'. Save the whole answer ...
     """
     try:
         query = _loaded(given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
-from rowmerge_nb.errors import RowMergeError, StatementInterrupted
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.magics import project_defaults, register
 from rowmerge_nb.notebook.options import OPTIONS
@@ -353,7 +353,7 @@ def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option
 
 def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.errors import DuplicateMatchError
+    from rowmerge_nb.base.errors import DuplicateMatchError
     from tests.report import traces
 
     def fail(sql, **options):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.notebook.template import render, sql_text
 
 

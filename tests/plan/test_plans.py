@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rowmerge_nb.trace.nodes import NodeRecord
-    from rowmerge_nb.words import KnownRows
+    from rowmerge_nb.base.words import KnownRows
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
 LARGE = RuleSettings(small_rows=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from proof.engines.postgresql import find_server
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 
 def points(*arguments: str) -> str:

@@ -14,7 +14,7 @@ from proof.oracle.oracle import Outcome, predict
 from proof.statements.model import MergeStatement, Scenario
 from proof.statements.printing import script
 from proof.statements.scenarios import numbered_scenario
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 
 class Forgetful(Oracle):

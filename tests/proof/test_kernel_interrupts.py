@@ -9,7 +9,7 @@ import pytest
 from proof.trials.driver import StoreLocation
 from proof.trials.kernel_interrupts import STORES, Reply, Tally, interrupt_cells, named_statements
 from proof.trials.kills import places
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 THERE = "USER_CANCELED: The interrupt came when the change was being committed; the change is there"
 

@@ -31,7 +31,7 @@ from proof.statements.model import (
     UpdateAction,
     ValuesSource,
 )
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, decimal_of, parse_type
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from rowmerge_nb.errors import AnalysisError, DuplicateMatchError, SetupError
+from rowmerge_nb.base.errors import AnalysisError, DuplicateMatchError, SetupError
 from rowmerge_nb.report.error import render_error_html, render_error_text
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 from tests.report import traces
@@ -59,7 +59,7 @@ def test_a_source_column_that_the_target_has_not_is_shown():
 
 
 def test_a_remedy_in_sql_stands_as_code():
-    from rowmerge_nb.words import code
+    from rowmerge_nb.base.words import code
 
     error = AnalysisError("No", hint=f"Write {code('USING (SELECT 1 < 2)')}. It's `")
     assert "Write `USING (SELECT 1 &lt; 2)`. It&#39;s `" in render_error_html(error), "a lone mark is none"

@@ -26,7 +26,7 @@ from rowmerge_nb.spi.types import INTEGER
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 from rowmerge_nb.trace.saved.traces import load_trace, save_trace
-from rowmerge_nb.words import MINUS
+from rowmerge_nb.base.words import MINUS
 from tests.report.building import merge_trace
 from tests.report.explorer_browser import needs_browser, seen
 

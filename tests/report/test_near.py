@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.near import Near
 from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence

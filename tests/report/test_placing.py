@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.report.model.placing import exchange_sentence, other_paradigm, passage
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.repeated import EQUALITY, build_repeated, repeated_matches
 from rowmerge_nb.report.model.report import build_report

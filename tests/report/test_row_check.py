@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, Result, RowMergeError, load_trace, save_trace
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.report.row_check import RowCheck
 from rowmerge_nb.trace.trace import Trace

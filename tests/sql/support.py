@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type

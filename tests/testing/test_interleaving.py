@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import HiveAcidConnector, IcebergConnector, MemoryConnector, PostgresConnector, RowMergeError, SqliteConnector
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.testing.interleaving import Changes, Interleaving, interleave, upsert
 from rowmerge_nb.testing.interleaving.orders import orders, steps
 from tests.contract.exchangeable_store import Store

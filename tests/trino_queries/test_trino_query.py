@@ -13,7 +13,7 @@ import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb import Engine, Result, RowMergeError, trino_query
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.trace.trace import Trace
 
 HERE = Path(__file__).parent

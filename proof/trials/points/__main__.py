@@ -10,7 +10,7 @@ from proof.trials.points.statements import STATEMENTS, statements_of
 from proof.trials.points.stores import STORES, store_of
 from proof.trials.points.trials import PointReport, Trials, warm
 from proof.trials.points.watch import FAULTS, Fault
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 __all__ = ["main", "table_lines"]
 

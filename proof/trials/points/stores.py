@@ -19,7 +19,7 @@ from proof.engines.postgresql import private_server
 from proof.trials.driver import read
 from proof.trials.points.in_process import InProcessEngine
 from proof.trials.readers import READERS, MissingTableError
-from rowmerge_nb.private import sweep
+from rowmerge_nb.base.private import sweep
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

@@ -22,7 +22,7 @@ from proof.trials.points.statements import STATEMENTS, Acting, PointStatement, S
 from proof.trials.points.stores import FURTHER, NEWS, Store, shape, table_of
 from proof.trials.points.watch import BESIDE, ENDING, FAULTS, LASTING, LINE, Fault, Point, Watch
 from proof.trials.points.wrapping import watch_process
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

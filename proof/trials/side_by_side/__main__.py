@@ -7,7 +7,7 @@ import sys
 
 from proof.trials.points.trials import warm
 from proof.trials.side_by_side.trial import STORES, run_trial
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 _SHOWN = 12
 

@@ -14,7 +14,7 @@ from proof.trials.driver import read
 from proof.trials.local_spark import LocalEngine
 from proof.trials.side_by_side.ledger import FAILED, OK, UNKNOWN, Journal, Row, check_rows
 from proof.trials.side_by_side.statements import Statement, Writer, own_table
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

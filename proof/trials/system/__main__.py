@@ -9,7 +9,7 @@ from proof.trials.points.statements import STATEMENTS, statements_of
 from proof.trials.points.stores import STORES, store_of
 from proof.trials.points.trials import warm
 from proof.trials.system.trials import FAULTS, SystemReport, SystemTrials, table_lines
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 _STORES = [name for name, kind in STORES.items() if kind.survives]
 

@@ -12,7 +12,7 @@ from typing import Any
 from proof.trials.driver import obey
 from proof.trials.points.statements import STATEMENTS, Acting, observe, version_of
 from proof.trials.points.stores import FURTHER, reopened, table_of
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 _time, _time_ns = time.time, time.time_ns
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.hive_acid.names import buckets_in
 from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 

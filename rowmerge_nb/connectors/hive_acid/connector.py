@@ -39,7 +39,7 @@ from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name, is_names, is_number
 from rowmerge_nb.connectors.shared.disk import refused, writing
 from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
-from rowmerge_nb.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
+from rowmerge_nb.base.errors import ConnectorError, SetupError, StatementInterrupted, checked, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan, always
 from rowmerge_nb.spi.transactions import NumberedTransactionHandle, Transactions
 

@@ -11,7 +11,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.values import check_column_type, check_partition_type
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.errors import AnalysisError, RowMergeError, checked
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError, checked
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type, parse_type
 
@@ -108,7 +108,7 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
     [('id', 'bigint'), ('v', 'varchar(5)')]
     >>> described_columns({"id": "number"})
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'number': Unknown type: number. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'number': Unknown type: number. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
     """
     form = "names and types: columns={'id': 'bigint', 'name': 'varchar'}"
     pairs = list(columns.items()) if isinstance(columns, Mapping) else columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,

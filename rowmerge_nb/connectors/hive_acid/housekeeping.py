@@ -12,7 +12,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import parse_directory
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
 from rowmerge_nb.connectors.hive_acid.values import partition_value
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

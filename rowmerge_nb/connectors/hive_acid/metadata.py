@@ -33,7 +33,7 @@ from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.history import unsupported_version
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_f
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
 

@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.hive_acid.names import (
     parse_directory,
 )
 from rowmerge_nb.connectors.shared.arguments import is_number
-from rowmerge_nb.errors import ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -240,7 +240,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
     >>> with folder_errors(Path("w/t")):
     ...     raise PermissionError(13, "Permission denied")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: 'w/t' of a Hive table cannot be read: Permission denied. Check that ...
+    rowmerge_nb.base.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: 'w/t' of a Hive table cannot be read: Permission denied. Check that ...
     """
     try:
         yield

@@ -22,7 +22,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     changeable_table,
 )
 from rowmerge_nb.connectors.hive_acid.writer import HiveMergeSink
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import ColumnHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError
 from rowmerge_nb.spi.types import Type
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, told, write_deletes
 from rowmerge_nb.connectors.hive_acid.placing import PlacedFolder, make_folder, place
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.output import Written

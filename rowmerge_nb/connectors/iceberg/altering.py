@@ -21,7 +21,7 @@ from rowmerge_nb.connectors.iceberg.replacing import order_updates
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, sort_fields
 from rowmerge_nb.connectors.iceberg.types import names_apart, schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.errors import ConnectorError, error_text
+from rowmerge_nb.base.errors import ConnectorError, error_text
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     AddField,

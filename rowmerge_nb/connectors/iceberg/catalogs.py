@@ -28,7 +28,7 @@ from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, SetupError, error_text
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, SetupError, error_text
 from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 

@@ -47,7 +47,7 @@ from rowmerge_nb.connectors.iceberg.sorting import sort_fields
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, said
-from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 
 if TYPE_CHECKING:

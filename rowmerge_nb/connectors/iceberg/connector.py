@@ -34,7 +34,7 @@ from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.table_procedures import TABLE_PROCEDURES, Retention, procedures_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
-from rowmerge_nb.errors import ConnectorError, checked, checked_path, error_text
+from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
 from rowmerge_nb.spi.connector import Connector, Orphan, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.page_source import ConnectorSplitManager, Constraint

@@ -10,7 +10,7 @@ from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_k
 from rowmerge_nb.connectors.iceberg.types import schema_of
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.servers import local_path, require_reachable, require_readable
-from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

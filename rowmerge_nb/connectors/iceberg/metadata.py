@@ -44,7 +44,7 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.iceberg.versions import as_of, check_restorable, snapshot_of
 from rowmerge_nb.connectors.iceberg.writer import target_bytes
-from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.spi.alterations import SetProperties
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

@@ -17,7 +17,7 @@ from rowmerge_nb.connectors.iceberg.handles import BUCKETS, IcebergPartitioningH
 from rowmerge_nb.connectors.shared.hashing import hash_columns
 from rowmerge_nb.connectors.shared.runs import runs_of
 from rowmerge_nb.connectors.shared.transforms import Transform
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.iceberg.definitions import COMMENT
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -107,7 +107,7 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
 
     >>> require_reachable({}, "s3://elsewhere/secret.parquet")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ConnectorError: PERMISSION_DENIED: File 's3://elsewhere/secret.parquet' is not opened: ...
+    rowmerge_nb.base.errors.ConnectorError: PERMISSION_DENIED: File 's3://elsewhere/secret.parquet' is not opened: ...
     """
     server = server_of(location)
     if server is None or server in _servers(properties):

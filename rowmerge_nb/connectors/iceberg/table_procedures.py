@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument, TableProcedure, TableProcedureArgument
 from rowmerge_nb.spi.types import BIGINT, VARCHAR, parse_type
 

@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.iceberg.servers import (
     require_readable,
     with_servers,
 )
-from rowmerge_nb.errors import checked
+from rowmerge_nb.base.errors import checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

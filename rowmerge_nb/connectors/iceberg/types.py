@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.handles import Field
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.iceberg.projection import nulls_of, offsets_of
 from rowmerge_nb.connectors.shared.transforms import uuid_bytes
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import PointerType
 from rowmerge_nb.spi.types import BIGINT
 

@@ -30,7 +30,7 @@ from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.ordering import ascending
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import row_ids_of, split_page

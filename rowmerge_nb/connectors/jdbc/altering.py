@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.connectors.jdbc.store import literal
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     ColumnPosition,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.jdbc.store import Session, Store
-from rowmerge_nb.errors import ConnectorError, ExecutionError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

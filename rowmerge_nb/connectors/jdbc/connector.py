@@ -22,8 +22,8 @@ from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.connectors.shared.properties import listed_names
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import own

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Final
 
-from rowmerge_nb.conninfo import parameters
+from rowmerge_nb.base.conninfo import parameters
 
 _SHOWN: Final = ("host", "hostaddr", "port", "dbname")
 _SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
 from rowmerge_nb.connectors.jdbc.store import SHOWN, Reading, Session, Store, literal
 from rowmerge_nb.connectors.jdbc.updatable import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 

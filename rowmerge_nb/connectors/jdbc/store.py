@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
-from rowmerge_nb.errors import ConnectorError, RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
-    from rowmerge_nb.errors import ExecutionError
+    from rowmerge_nb.base.errors import ExecutionError
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 

@@ -26,7 +26,7 @@ from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTran
 from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
-from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector, always
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition

@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.memory.handles import (
 from rowmerge_nb.connectors.memory.reading import RowIdColumn
 from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.alterations import DropDefault, SetColumnComment, SetDefault, SetProperties, SetTableComment
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

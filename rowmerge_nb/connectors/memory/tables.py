@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
-from rowmerge_nb.errors import AnalysisError, ExecutionError
+from rowmerge_nb.base.errors import AnalysisError, ExecutionError
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.values import shown_value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.errors import checked_name
+from rowmerge_nb.base.errors import checked_name
 from rowmerge_nb.spi.handles import SchemaTableName
 
 
@@ -18,7 +18,7 @@ def checked_table_name(schema: Any, table: Any) -> SchemaTableName:
     'default.t'
     >>> checked_table_name("default", " ")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: name = ' ' is not possible. Give the name of a table, a text that is not blank.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: name = ' ' is not possible. Give the name of a table, a text that is not blank.
     """
     return SchemaTableName(checked_name(schema, "schema", "schema").lower(), checked_name(table, "name", "table").lower())
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.private import is_full
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.private import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def writing(what: str, code: str) -> Iterator[None]:
     >>> with writing("File '/w/a.orc'", "HIVE_WRITER_DATA_ERROR"):
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ConnectorError: GENERIC_INSUFFICIENT_RESOURCES: File '/w/a.orc' cannot be written: No space left on device. ...
+    rowmerge_nb.base.errors.ConnectorError: GENERIC_INSUFFICIENT_RESOURCES: File '/w/a.orc' cannot be written: No space left on device. ...
     """
     try:
         yield

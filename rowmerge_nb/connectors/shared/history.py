@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 
 def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError:

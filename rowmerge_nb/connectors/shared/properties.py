@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     (('a', 'b'), ('id',), ())
     >>> listed_names({"primary_key": 5}, "primary_key")
     Traceback (most recent call last):
-    rowmerge_nb.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to \
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Invalid value for table property 'primary_key': Cannot convert [5] to \
 array(varchar). It lists texts: ARRAY['...'].
     """
     value = properties.get(name)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.shared.murmur import murmur3
-from rowmerge_nb.errors import AnalysisError, ConnectorError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -154,7 +154,7 @@ def parse_transforms(
     ['bucket(Sku, 4)', 'month(day)', 'Sku']
     >>> parse_transforms(["hour(day)"], columns)
     Traceback (most recent call last):
-    rowmerge_nb.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
+    rowmerge_nb.base.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
 column of type date. hour takes: timestamp, timestamp with time zone.
     """
     found: list[Transform] = []

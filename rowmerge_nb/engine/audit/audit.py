@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow, RepeatedMatches, TraceLevel
+from rowmerge_nb.base.choices import Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.engine.audit.evidence import Evidence, key_of
 from rowmerge_nb.engine.audit.tables import Audited, Point, columns_in, given_state, state_of, version_in_words
 from rowmerge_nb.engine.audit.variants import Variant, momentary, variants_of
 from rowmerge_nb.engine.spark.frames import is_frame
-from rowmerge_nb.errors import ParseError, RowMergeError, checked
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import ParseError, RowMergeError, checked
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.sql.tree import statements as t
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.trace.audit import Audit, AuditCounts, Cause, Explanation
-from rowmerge_nb.words import join
+from rowmerge_nb.base.words import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

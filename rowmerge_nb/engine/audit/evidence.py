@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.choices import TraceLevel
+from rowmerge_nb.base.choices import TraceLevel
 from rowmerge_nb.engine.tasks.audit import RowChooser, page_hashes
 from rowmerge_nb.engine.tasks.row_hashes import among, row_hashes
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.tree import statements as t

@@ -25,8 +25,8 @@ from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.tasks.arrow import conform, for_spark
 from rowmerge_nb.engine.tasks.audit import BLOB, NET, FindPass, HashPass, NetPass
 from rowmerge_nb.engine.tasks.bags import Bag
-from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 

@@ -17,7 +17,7 @@ from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options import Options
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked, checked_name
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN

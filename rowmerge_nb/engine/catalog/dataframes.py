@@ -20,7 +20,7 @@ from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import UNKNOWN, Type
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.tasks.faults import Fault, InjectedFault, Watch
-from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.errors import ConnectorError
+    from rowmerge_nb.base.errors import ConnectorError
     from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider

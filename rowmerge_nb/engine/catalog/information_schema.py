@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES
 

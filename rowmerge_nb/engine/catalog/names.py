@@ -14,8 +14,8 @@ from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.errors import AnalysisError, ConnectorError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics

@@ -14,8 +14,8 @@ from rowmerge_nb.engine.spark.interrupts import (
     raise_put_off,
 )
 from rowmerge_nb.engine.spark.marks import orphaned_marks
-from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

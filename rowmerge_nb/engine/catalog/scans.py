@@ -22,8 +22,8 @@ from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, error_text
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.carried import unread_columns
 from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
@@ -32,7 +32,7 @@ from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.typed.domains import compares_by_value, intersect
 from rowmerge_nb.sql.typed.types import parts_of, spark_type, without_unknown
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

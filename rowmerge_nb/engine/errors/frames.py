@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.tasks.frames import code_around
 from rowmerge_nb.trace.raised import CodeFrame, Raised, remote_traceback
-from rowmerge_nb.words import code
+from rowmerge_nb.base.words import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
 
 _CELL: Final = "Cell"
 

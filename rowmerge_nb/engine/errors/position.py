@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
     >>> with placed_in("-- a comment\nSELEC 1", "SELEC 1", 13):
     ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=1)
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: SYNTAX_ERROR: line 2:1: mismatched input
+    rowmerge_nb.base.errors.RowMergeError: SYNTAX_ERROR: line 2:1: mismatched input
     """
     try:
         yield
@@ -61,7 +61,7 @@ def behind(prefix: str, text: str) -> Iterator[None]:
     >>> with behind("EXPLAIN ", "SELEC 1"):
     ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=9)
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: SYNTAX_ERROR: line 1:1: mismatched input
+    rowmerge_nb.base.errors.RowMergeError: SYNTAX_ERROR: line 1:1: mismatched input
     """
     try:
         yield

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.spark.bundles import PACKAGE, Bundle, bundle, digest, pickled
 from rowmerge_nb.engine.tasks import envelope
-from rowmerge_nb.errors import SetupError
-from rowmerge_nb.private import PrivateDirectory, sweep
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.private import PrivateDirectory, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.exchange import hash_expression
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, MergeWriter, Project, SemiJoin, Source
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -43,7 +43,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Final, NoReturn, TypeVar
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
 
 T = TypeVar("T")
 
@@ -180,7 +180,7 @@ def interruptible(step: str) -> Iterator[None]:
     >>> with interruptible("parse"):
     ...     raise KeyboardInterrupt
     Traceback (most recent call last):
-    rowmerge_nb.errors.StatementInterrupted: USER_CANCELED: The statement was interrupted
+    rowmerge_nb.base.errors.StatementInterrupted: USER_CANCELED: The statement was interrupted
     """
     try:
         yield

@@ -12,7 +12,7 @@ from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
-from rowmerge_nb.errors import StatementInterrupted
+from rowmerge_nb.base.errors import StatementInterrupted
 
 if TYPE_CHECKING:
     import threading

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

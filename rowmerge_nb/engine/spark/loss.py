@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import error_text
+from rowmerge_nb.base.errors import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.private import PrivateDirectory
+    from rowmerge_nb.base.private import PrivateDirectory
 
 AFTERWARDS: Final = (
     "Tables in memory, views, settings of the session and prepared statements are as they were; temporary views and DataFrames of "

@@ -42,7 +42,7 @@ from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputP
 from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.writer import InsertPass, WriterPass
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import (

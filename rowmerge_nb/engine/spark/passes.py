@@ -21,8 +21,8 @@ from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Exchange, MergeProcessor, PlanNode, Project, TableWriter
 from rowmerge_nb.plan.planner import UNIQUE_ID

@@ -34,8 +34,8 @@ from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_hom
 from rowmerge_nb.engine.spark.loss import forget, keep_home, loss_of, note_failure
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules, settings_of
-from rowmerge_nb.errors import SetupError
-from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -20,8 +20,8 @@ from rowmerge_nb.engine.statements.reasons import with_truths
 from rowmerge_nb.engine.statements.untouched import whole_scan
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.outcome import RECORD
-from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import without_mark
 from rowmerge_nb.plan.nodes import AnsweredQuery, DeleteProject, Filter, Join, MarkDistinct, MergeProcessor, Symbol, TableScan

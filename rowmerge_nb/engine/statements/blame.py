@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import ExecutionError, error_text
+from rowmerge_nb.base.errors import ExecutionError, error_text
 from rowmerge_nb.sql.spark.marks import origin_at
 from rowmerge_nb.sql.typed.expressions import Subquery, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
 
 

@@ -15,7 +15,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     RestoreAnalysis,
     RowChangeAnalysis,
 )
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

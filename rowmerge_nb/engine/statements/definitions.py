@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import (

@@ -19,7 +19,7 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.failing_row import FAILURE, FailingRowPass
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Join, Project, Symbol
 from rowmerge_nb.plan.rules import chain, join_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.page_program import AssignedColumn
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.plan.nodes import CaseBranch, PlanNode
     from rowmerge_nb.sql.typed.expressions import Typed
 

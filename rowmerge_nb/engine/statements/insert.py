@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
@@ -16,7 +16,7 @@ from rowmerge_nb.engine.statements.returning import check_returned, returned_tab
 from rowmerge_nb.engine.statements.source_answer import answered_plan
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.table_turns import await_turn
-from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle

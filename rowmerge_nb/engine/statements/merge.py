@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.spark.lowering_context import LoweringContext
@@ -37,7 +37,7 @@ from rowmerge_nb.engine.statements.source_answer import answered_node
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.base.errors import DuplicateMatchError
 from rowmerge_nb.plan.nodes import (
     CheckConstraints,
     DuplicateCheck,
@@ -59,7 +59,7 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
     from rowmerge_nb.trace.near import NearKeys
     from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace

@@ -19,8 +19,8 @@ from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
-from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.plan.nodes import AnsweredQuery, Project, Symbol, TableScan
 from rowmerge_nb.plan.rules import is_small, join_of
 from rowmerge_nb.spi.handles import ColumnHandle

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
-from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.engine.result import Recording
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.tasks.handed import pages_of
 from rowmerge_nb.engine.tasks.identity import row_keys
-from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.plan.nodes import DeleteProject, MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.plan.updatable import UpdateRows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis, TableBinding
 from rowmerge_nb.trace.trace import Trace
-from rowmerge_nb.words import join
+from rowmerge_nb.base.words import join
 
 
 @dataclass(kw_only=True)

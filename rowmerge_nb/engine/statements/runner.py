@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.choices import ExplainFormat, ExplainType, Flow, StatementState
+from rowmerge_nb.base.choices import ExplainFormat, ExplainType, Flow, StatementState
 from rowmerge_nb.engine.catalog.explicit import TransactionManager
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import Executed, placed_in
@@ -26,7 +26,7 @@ from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record, not_rehearsed
 from rowmerge_nb.engine.statements.table_turns import await_turn
 from rowmerge_nb.engine.verify.verification import begin_verification
-from rowmerge_nb.errors import (
+from rowmerge_nb.base.errors import (
     MERGE_FLOW,
     AnalysisError,
     ConnectorError,
@@ -35,7 +35,7 @@ from rowmerge_nb.errors import (
     RowMergeError,
     error_text,
 )
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import (

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
-from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.base.choices import Flow, StatementState
 from rowmerge_nb.engine.errors.frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
@@ -33,7 +33,7 @@ from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
 from rowmerge_nb.engine.tasks.faults import unwatched
 from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import chain, is_small
@@ -42,7 +42,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.words import join, plural
+from rowmerge_nb.base.words import join, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.sql.typed.expressions import Origin
     from rowmerge_nb.trace.raised import Raised
-    from rowmerge_nb.words import KnownRows
+    from rowmerge_nb.base.words import KnownRows
 
 ConstraintReader: TypeAlias = (
     "Callable[[TableBinding, tuple[Origin, ...], Span | None], "

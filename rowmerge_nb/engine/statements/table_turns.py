@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import StatementInterrupted
+from rowmerge_nb.base.errors import StatementInterrupted
 
 if TYPE_CHECKING:
     import threading

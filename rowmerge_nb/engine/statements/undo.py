@@ -6,8 +6,8 @@ import datetime as dt
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.spark.in_task import check_columns, page_expression
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
@@ -39,7 +39,7 @@ from rowmerge_nb.engine.tasks.page_program import (
     require_duckdb,
 )
 from rowmerge_nb.engine.tasks.updatable import SplitPass
-from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, RowMergeError
 from rowmerge_nb.plan.nodes import CheckConstraints, Filter, Project, TableScan
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import chain, estimated_rows, read_views
@@ -50,7 +50,7 @@ from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 
 if TYPE_CHECKING:
-    from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.base.choices import StatementState
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.trace.trace import Consequence, Trace
 

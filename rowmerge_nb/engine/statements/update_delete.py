@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.engine.spark.in_task import TOLD_COLUMNS
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows

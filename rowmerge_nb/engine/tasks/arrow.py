@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
@@ -180,7 +180,7 @@ def page_of(given: Any, columns: int, source: str) -> Page:
 
     >>> page_of([1], 1, "MySource")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
+    rowmerge_nb.base.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
     """
     if not isinstance(given, pa.RecordBatch):
         raise ConnectorError(

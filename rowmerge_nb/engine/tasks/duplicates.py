@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

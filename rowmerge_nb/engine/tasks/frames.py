@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 if TYPE_CHECKING:

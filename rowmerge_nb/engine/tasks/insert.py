@@ -18,7 +18,7 @@ from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import CellPass
 from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages
 from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform, together
-from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.values import shown_value
 
 if TYPE_CHECKING:

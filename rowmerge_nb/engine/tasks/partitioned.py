@@ -21,7 +21,7 @@ from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

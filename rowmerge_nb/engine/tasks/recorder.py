@@ -19,11 +19,11 @@ from rowmerge_nb.engine.tasks.duplicates import Patterns
 from rowmerge_nb.engine.tasks.faults import noted
 from rowmerge_nb.engine.tasks.frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
-from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.samples import spans
 from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

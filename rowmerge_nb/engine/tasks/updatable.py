@@ -15,7 +15,7 @@ from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.writer import abort, fragments_of
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import INSERT_FROM_UPDATE, OPERATION, ROW_ID, PageLayout, row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource

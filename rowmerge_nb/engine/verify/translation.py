@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type

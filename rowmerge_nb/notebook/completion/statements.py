@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from rowmerge_nb.names import quoted, quoted_where_needed
+from rowmerge_nb.base.names import quoted, quoted_where_needed
 from rowmerge_nb.sql.functions.overloads import known, overloads
 from rowmerge_nb.sql.functions.tables import FORMS, MOMENTS
 from rowmerge_nb.sql.parser.places import Place, Slot, place

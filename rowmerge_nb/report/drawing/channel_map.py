@@ -9,7 +9,7 @@ from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, n
 from rowmerge_nb.report.model.pages import TYPE_ROOM
 from rowmerge_nb.report.model.placing import DELETE_AND_INSERT
 from rowmerge_nb.spi.page import PageLayout
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Channels, Pages

@@ -18,7 +18,7 @@ from rowmerge_nb.report.model.plan import WRITERS
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

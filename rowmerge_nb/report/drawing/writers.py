@@ -10,7 +10,7 @@ from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, mono, mut
 from rowmerge_nb.report.model.plan import CHANGERS
 from rowmerge_nb.report.words.phrases import by_operation, operation_word
 from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz

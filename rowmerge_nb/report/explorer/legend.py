@@ -9,7 +9,7 @@ from rowmerge_nb.report.model.repeated import build_repeated
 from rowmerge_nb.report.model.terms import SINKS
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.words import MINUS, code_parts, join
+from rowmerge_nb.base.words import MINUS, code_parts, join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import PageSample, Trace

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.explorer.state import explorer_state
 from rowmerge_nb.report.explorer.trial import differing_pages, differing_steps
 from rowmerge_nb.report.model.calls import begun_with, finished_with, stored_with
 from rowmerge_nb.report.model.places import NOT_SHOWN
 from rowmerge_nb.trace.words import operation_letters
-from rowmerge_nb.words import join, number, plural
+from rowmerge_nb.base.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

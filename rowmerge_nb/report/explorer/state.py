@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
@@ -31,7 +31,7 @@ from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_o
 from rowmerge_nb.trace.nodes import ScanFacts
 from rowmerge_nb.trace.samples import count_row_ids, rows_of
 from rowmerge_nb.trace.words import operation_letters
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.words import join
+from rowmerge_nb.base.words import join
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey

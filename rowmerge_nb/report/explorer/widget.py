@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 import traitlets
 
-from rowmerge_nb.choices import CHOSEN_RULES
-from rowmerge_nb.errors import RowMergeError, checked
+from rowmerge_nb.base.choices import CHOSEN_RULES
+from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.explorer.otherwise import BETWEEN, otherwise
 from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
-from rowmerge_nb.words import code
+from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
+from rowmerge_nb.base.words import code
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace

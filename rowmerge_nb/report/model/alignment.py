@@ -11,7 +11,7 @@ from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.words import number
+from rowmerge_nb.base.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.model.placing import writers_phrase
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.words import join, plural
+from rowmerge_nb.base.words import join, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Call, Trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.model.placing import writers_phrase
@@ -16,7 +16,7 @@ from rowmerge_nb.report.words.values import NULL, Cell, cell, struct_rows, visib
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.samples import different_codes, row_id_codes, rows_of, source_order
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.near import near_sentence
@@ -15,7 +15,7 @@ from rowmerge_nb.report.words.values import cell, with_ends
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
 from rowmerge_nb.trace.samples import count_row_ids
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace

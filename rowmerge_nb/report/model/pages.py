@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.model.alignment import AlignedRow, aligned_rows
 from rowmerge_nb.report.model.places import places_of
 from rowmerge_nb.report.model.placing import (
@@ -38,7 +38,7 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import case_numbers
 from rowmerge_nb.trace.nodes import ProcessorFacts
 from rowmerge_nb.trace.samples import first_of_each, rows_of, source_order
-from rowmerge_nb.words import MINUS, number, plural
+from rowmerge_nb.base.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ from rowmerge_nb.report.model.placing import EVENLY, FUNCTION, HASH, IN_TURN, ex
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.words import MINUS, join, number
+from rowmerge_nb.base.words import MINUS, join, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.report.model.absences import absence_of
 from rowmerge_nb.report.model.calls import Calls, build_calls
 from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
@@ -23,7 +23,7 @@ from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.model.terms import Terms, build_terms
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.words import code
+from rowmerge_nb.base.words import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
+from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.report.words.values import visible
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.words import letters
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     AddField,

@@ -18,7 +18,7 @@ from rowmerge_nb.sql.typed.expressions import references
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.errors import AnalysisError
+    from rowmerge_nb.base.errors import AnalysisError
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.inline_functions import call_inline

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.analyzer.analysis import TableBinding

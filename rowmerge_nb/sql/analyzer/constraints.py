@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import did_you_mean, quoted
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.names import did_you_mean, quoted
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.names import quoted_where_needed
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
 from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.concatenation import concatenated

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.names import quoted_where_needed
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.types import BOOLEAN, Type
 from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.typed import expressions as e

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.parser.definitions import read_type

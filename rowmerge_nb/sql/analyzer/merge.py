@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
@@ -25,7 +25,7 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
 from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_of
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

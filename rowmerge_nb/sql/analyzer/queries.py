@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.group_by import check_groups, grouped_by, grouping_operations, with_keys, with_sets_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.correlation import is_separable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite

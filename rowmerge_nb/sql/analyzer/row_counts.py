@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.constancy import refuse_subqueries
@@ -42,7 +42,7 @@ def check_row_counts(text: str, values: Sequence[str]) -> None:
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "5"])
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "'b'"])
     Traceback (most recent call last):
-    rowmerge_nb.errors.AnalysisError: TYPE_MISMATCH: line 1:16: Cannot cast type varchar(1) to bigint. Give a number.
+    rowmerge_nb.base.errors.AnalysisError: TYPE_MISMATCH: line 1:16: Cannot cast type varchar(1) to bigint. Give a number.
     """
     for place, value in zip(parameter_places(text), values, strict=False):
         found = _objection(parse_expression(value), place.row_count) if place.row_count else None

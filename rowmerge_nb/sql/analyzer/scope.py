@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import nearest
+from rowmerge_nb.base.names import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.errors import AnalysisError
+    from rowmerge_nb.base.errors import AnalysisError
     from rowmerge_nb.spi.types import Type
 
 RESERVED_SYMBOLS: Final = frozenset(

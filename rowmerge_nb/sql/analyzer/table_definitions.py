@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite

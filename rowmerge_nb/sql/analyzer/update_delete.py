@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import Type, decimal_of
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, text_literal

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.tree import statements as st
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.primaries import PrimaryReader
 from rowmerge_nb.sql.parser.reader import is_mismatch

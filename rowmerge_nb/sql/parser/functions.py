@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.queries import QueryReader
 from rowmerge_nb.sql.tree import syntax as s
 

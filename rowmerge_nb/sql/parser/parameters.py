@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.sql.constants import NoConstantError, constant
 from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
 from rowmerge_nb.sql.tree.statements import Span

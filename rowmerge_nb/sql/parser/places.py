@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import ParseError, RowMergeError
+from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.sql.parser.primaries import SPECIAL
 from rowmerge_nb.sql.parser.statements import READERS, StatementReader
 from rowmerge_nb.sql.parser.tokens import Runs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
 from rowmerge_nb.sql.parser.reader import is_mismatch

@@ -6,7 +6,7 @@ import math
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.expressions import ExpressionReader
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind
 from rowmerge_nb.sql.tree import syntax as s

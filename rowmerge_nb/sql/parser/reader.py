@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.errors import ParseError, RowMergeError
-from rowmerge_nb.names import nearest
+from rowmerge_nb.base.errors import ParseError, RowMergeError
+from rowmerge_nb.base.names import nearest
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName

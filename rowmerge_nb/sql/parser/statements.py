@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.access import NO_USERS
 from rowmerge_nb.sql.parser.definitions import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
@@ -100,7 +100,7 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     True
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
     >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
     'NONE'
     """

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.typed import expressions as e
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed import expressions as e

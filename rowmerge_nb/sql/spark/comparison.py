@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.maps import as_entries
 from rowmerge_nb.sql.typed.types import is_float, parts_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.sql.spark.comparison import ordered
 from rowmerge_nb.sql.typed.types import is_float
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import has_map

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.functions.json import LITERAL
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.spark.columns import item, names, restored
 from rowmerge_nb.sql.spark.limits import tail, with_ties

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.columns import names, output, restored

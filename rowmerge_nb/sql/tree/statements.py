@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.errors import AnalysisError
+    from rowmerge_nb.base.errors import AnalysisError
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.tree.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem

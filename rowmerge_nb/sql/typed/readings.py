@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.words import KnownRows
+from rowmerge_nb.base.words import KnownRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,

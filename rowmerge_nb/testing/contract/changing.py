@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.testing.contract.reading import ReadingChecks
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, expected_rows

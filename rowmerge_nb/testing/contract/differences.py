@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.testing.contract.values import identity
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.differences import must_be, must_be_same, same_rows

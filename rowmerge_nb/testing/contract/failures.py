@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.engine import Engine
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import Type, from_arrow, parse_type
 from rowmerge_nb.testing.contract.statement import PageStatement, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable

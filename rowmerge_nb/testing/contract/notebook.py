@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from rowmerge_nb.engine.tasks.frames import own_frame
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.testing.contract.differences import RowsDiffer
-from rowmerge_nb.words import number, plural
+from rowmerge_nb.base.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for, in_sql
 from rowmerge_nb.testing.contract.statement import Changes

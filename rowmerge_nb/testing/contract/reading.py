@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint

@@ -22,7 +22,7 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.testing.contract.unchanged import HandedPages, WatchedSink
 from rowmerge_nb.testing.contract.values import identity, read_values, stored_values
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator

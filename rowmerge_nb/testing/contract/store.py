@@ -17,7 +17,7 @@ from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.differences import Cause, RowsDiffer, differences, same_rows
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
 from rowmerge_nb.testing.contract.values import TYPES, identity, numbered_value, stored_values
-from rowmerge_nb.words import plural
+from rowmerge_nb.base.words import plural
 
 ROWS = 14
 _APART = 17

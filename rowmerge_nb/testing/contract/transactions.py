@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.testing.contract.differences import must_be_same
 from rowmerge_nb.testing.contract.statement import Changes, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, given, travel

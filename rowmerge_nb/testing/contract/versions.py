@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 from rowmerge_nb.testing.contract.differences import same_rows
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row

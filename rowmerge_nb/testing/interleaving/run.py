@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import RowMergeError, checked, error_text
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import RowMergeError, checked, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.replays.origin import Origin
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata

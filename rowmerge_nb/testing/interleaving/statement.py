@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rowmerge_nb.errors import RowMergeError, error_text
-from rowmerge_nb.private import is_full
+from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.private import is_full
 from rowmerge_nb.trace.saved.bounds import Budget, UnfoldsTooFar, budget_of, checked_bound, current_budget
 from rowmerge_nb.trace.saved.schema import TraceSchemaError
 

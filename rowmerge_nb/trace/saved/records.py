@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.errors import error_text
+from rowmerge_nb.base.errors import error_text
 from rowmerge_nb.trace.record import HandedPage, Record
 from rowmerge_nb.trace.saved.bounds import read_stream
 from rowmerge_nb.trace.saved.files import FileFormat, read_json, write_private

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.trace.saved.files import FileFormat, checked_drawing, read_json, write_private
 from rowmerge_nb.trace.saved.schema import decoded, encoded
 from rowmerge_nb.trace.trace import Trace

@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
 from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import ColumnDomain, Constraint
 from tests.connectors.hive_acid.kit import Statement, contents, inserted, make_table, merge, row_ids
 

@@ -18,7 +18,7 @@ from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg import catalogs, commits
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.table_procedures import Retention
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi import Constraint, SchemaTableName
 from tests.connectors.iceberg.kit import NAME, Statement, by_pyiceberg, contents, create, insert, make_table, rows, table
 

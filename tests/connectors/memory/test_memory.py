@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.reading import make_splits, read_split
 from rowmerge_nb.connectors.memory.tables import check_content
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi import (
     ColumnHandle,
     ColumnMetadata,

@@ -16,7 +16,7 @@ from rowmerge_nb import (
     RowMergeError,
     SqliteConnector,
 )
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.information_schema import TABLES
 
 pytestmark = pytest.mark.spark

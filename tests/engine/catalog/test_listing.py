@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, SqliteConnector
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi import Connector, ConnectorMetadata, SchemaTableName
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.error import render_error_text
 
 MERGE = "MERGE INTO accounts t USING updates s ON t.id = s.id\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 pytestmark = pytest.mark.spark
 

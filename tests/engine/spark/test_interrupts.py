@@ -24,7 +24,7 @@ from rowmerge_nb.engine.spark.interrupts import (
     run_cancellable,
     to_its_end,
 )
-from rowmerge_nb.errors import RowMergeError, StatementInterrupted
+from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
 
 PACKAGE = Path(rowmerge_nb.__file__).parent
 

@@ -11,7 +11,7 @@ import pytest
 from rowmerge_nb.engine.spark import session as module
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, adopt_session, create_session, start_in_background, stop_session
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -157,7 +157,7 @@ def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spa
 
 FORKED = """
 import os, rowmerge_nb
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 
 engine = rowmerge_nb.Engine()
 engine.run("CREATE TABLE t AS SELECT 1 AS n")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.trace.nodes import ScanFacts
 

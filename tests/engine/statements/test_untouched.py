@@ -12,7 +12,7 @@ from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
 from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
 from rowmerge_nb.engine.statements import untouched
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.words import MINUS
+from rowmerge_nb.base.words import MINUS
 
 pytestmark = pytest.mark.spark
 

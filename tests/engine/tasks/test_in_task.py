@@ -30,7 +30,7 @@ from rowmerge_nb.engine.tasks.replicated import (
 from rowmerge_nb.engine.tasks.returned_rows import ReturnedRows
 from rowmerge_nb.engine.tasks.scan import POSITION, cell_of
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.tree.statements import Span
 

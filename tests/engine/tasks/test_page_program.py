@@ -22,7 +22,7 @@ from rowmerge_nb.engine.tasks.page_program import (
     require_duckdb,
     translated,
 )
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.sql.analyzer import in_lists
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError, once

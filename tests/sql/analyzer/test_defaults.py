@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.spi.alterations import AddColumn, DropDefault, SetDefault
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, DefinitionAnalysis, InsertAnalysis, MergeAnalysis, TableBinding
 from rowmerge_nb.sql.parser.statements import parse

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.parser.statements import parse

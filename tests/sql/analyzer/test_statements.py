@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import (
     CreateTableAnalysis,
     DropTableAnalysis,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from tests.sql.literals import LITERALS, at_once, rows, token_by_token
 from tests.sql.support import meaning, refusal, spark_text

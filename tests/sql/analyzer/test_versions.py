@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi import ConnectorTableVersion, PointerType, parse_type
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.sql.analyzer.analysis import TableBinding

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 from tests.sql.support import meaning, spark_text, with_rows
 

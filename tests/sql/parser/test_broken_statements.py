@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.sql.parser.statements import parse, split_statements
 from rowmerge_nb.sql.parser.tokens import tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, DEEPEST_TREE

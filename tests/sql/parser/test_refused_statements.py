@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser import definitions
 from rowmerge_nb.sql.parser.statements import parse
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.parser.statements import parse, split_statements
 from rowmerge_nb.sql.tree import statements as st

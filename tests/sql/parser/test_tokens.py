@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.tokens import Kind, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, QueryAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError

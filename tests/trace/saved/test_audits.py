@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError, Trace, load_audit, save_trace
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.trace.audit import Audit, AuditCounts, AuditedRow, Cause, Explanation, RowFate
 from rowmerge_nb.trace.saved.audits import FORMAT
 

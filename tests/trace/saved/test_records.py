@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Record, RowMergeError, load_record
-from rowmerge_nb.choices import Flow
+from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.trace.record import HandedPage, RecordedColumn, RecordedFailure
 from rowmerge_nb.trace.saved.records import FORMAT

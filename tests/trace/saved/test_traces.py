@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rowmerge_nb import RowMergeError, load_trace, save_trace
-from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
+from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import render_page
 from rowmerge_nb.trace.saved import files as module

@@ -29,7 +29,7 @@ from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWrite
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type

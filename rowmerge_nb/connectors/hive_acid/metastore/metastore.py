@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION, escape, unescape
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import has_died, this_process
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -36,7 +36,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
 from rowmerge_nb.connectors.hive_acid.state import ValidTransactions, ValidWriteIds
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:

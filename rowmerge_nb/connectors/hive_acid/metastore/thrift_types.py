@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.types import Type, array_of, decimal_of, map_of, row_of
 
 _NAMES: Final = {"integer": "int", "real": "float", "varchar": "string", "varbinary": "binary"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from typing import Any, Literal
@@ -43,7 +43,7 @@ def orc_codec(name: str) -> OrcCodec:
     <OrcCodec.ZSTD: 'zstd'>
     >>> orc_codec("LZ4")
     Traceback (most recent call last):
-    rowmerge_nb.errors.ConnectorError: INVALID_ARGUMENTS: compression_codec = 'LZ4' is none of NONE, SNAPPY, ZSTD, GZIP. Leave it out ...
+    rowmerge_nb.base.errors.ConnectorError: INVALID_ARGUMENTS: compression_codec = 'LZ4' is none of NONE, SNAPPY, ZSTD, GZIP. Leave it out ...
     """
     if isinstance(name, str) and name.upper() in OrcCodec.__members__:
         return OrcCodec[name.upper()]

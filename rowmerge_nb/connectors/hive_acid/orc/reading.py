@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.values import from_file
 from rowmerge_nb.connectors.shared.disk import require_texts
 from rowmerge_nb.connectors.shared.ordering import ascending
-from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:

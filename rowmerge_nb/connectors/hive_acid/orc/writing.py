@@ -17,7 +17,7 @@ from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
 from rowmerge_nb.connectors.hive_acid.placing import make_folder
 from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, has_early_fractions, to_file
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransaction
-from rowmerge_nb.errors import checked
+from rowmerge_nb.base.errors import checked
 from rowmerge_nb.spi.connector import Orphan
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rowmerge_nb.connectors.jdbc.dsn import redacted
 from rowmerge_nb.connectors.jdbc.postgresql.session import LOCK_SECONDS
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 
 _RETRY: Final = "Run the statement again."
 _GRANT: Final = "GRANT the right to the connection's user."

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.store import Session, literal
-from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
 from rowmerge_nb.connectors.jdbc.store import literal
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column

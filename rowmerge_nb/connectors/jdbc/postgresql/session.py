@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.store import Session, literal
-from rowmerge_nb.conninfo import SAFE_PATH
+from rowmerge_nb.base.conninfo import SAFE_PATH
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.store import Store

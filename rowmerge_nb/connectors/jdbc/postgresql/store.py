@@ -16,9 +16,9 @@ from rowmerge_nb.connectors.jdbc.postgresql.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.postgresql.session import PostgresSession
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
 from rowmerge_nb.connectors.jdbc.store import Follower, Reading, Session, Store, literal
-from rowmerge_nb.conninfo import with_safe_path
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.conninfo import with_safe_path
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BIGINT, Type, row_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
 from rowmerge_nb.connectors.shared.orphans import this_process
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.store import Reading
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,

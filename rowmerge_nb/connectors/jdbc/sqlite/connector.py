@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
-from rowmerge_nb.errors import ConnectorError, checked_path
+from rowmerge_nb.base.errors import ConnectorError, checked_path
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Orphan

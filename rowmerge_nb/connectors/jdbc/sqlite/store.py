@@ -15,8 +15,8 @@ from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
 from rowmerge_nb.connectors.jdbc.store import SHOWN, Follower, Reading, Session, Store, literal
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import Type, row_of
 
 if TYPE_CHECKING:

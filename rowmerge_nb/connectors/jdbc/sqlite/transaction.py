@@ -19,8 +19,8 @@ from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.store import SCHEMA, SqliteStore, rowid_of
 from rowmerge_nb.connectors.jdbc.staging import file_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.names import quoted
+from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.store import Reading
-from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,

@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.spark.java.options import available_cores, driver_memory, java_options
-from rowmerge_nb.errors import SetupError
-from rowmerge_nb.private import opened_own_directory
+from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.private import opened_own_directory
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.java.runtime import Java

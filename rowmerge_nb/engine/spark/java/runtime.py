@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

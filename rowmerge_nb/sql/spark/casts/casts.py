@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.spark.casts import json as casts_json
 from rowmerge_nb.sql.spark.casts import moments as casts_moments

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.names import backquoted
+from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
 from rowmerge_nb.sql.spark.casts.text import fitting, shown_date, shown_moment

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError
-from rowmerge_nb.conninfo import with_safe_path
+from rowmerge_nb.base.conninfo import with_safe_path
 from rowmerge_nb.engine.verify.engines import PostgreSQLVerifier
 from tests.connectors.jdbc.support import Database, Statement, merge
 

@@ -13,7 +13,7 @@ from proof.engines import postgresql as servers
 from rowmerge_nb import PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc.postgresql import transaction as module
 from rowmerge_nb.connectors.jdbc.store import Session
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 from tests.connectors.jdbc.support import Database, Statement
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 
 from rowmerge_nb.engine.spark import session as module
 from rowmerge_nb.engine.spark.java.options import available_cores, java_options
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.machine import doctor
 
 

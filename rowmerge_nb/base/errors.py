@@ -207,7 +207,7 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
     't'
     >>> checked(5, "schema", str, "the name of a schema")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a schema.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a schema.
     """
     fits = isinstance(value, wanted) if isinstance(wanted, type | tuple) else wanted(value)
     if not fits:
@@ -231,7 +231,7 @@ def checked_name(value: Any, name: str, of: str) -> str:
 
     >>> checked_name(" ", "schema", "schema")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: schema = ' ' is not possible. Give the name of a schema, a text that is not blank.
     """
     form = f"the name of a {of}, a text that is not blank"
     return str(checked(value, name, lambda given: isinstance(given, str) and bool(given.strip()) and _is_kept(given), form))

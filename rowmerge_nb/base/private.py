@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.base.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def needs_temporary_space() -> Iterator[None]:
     >>> with needs_temporary_space():
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
-    rowmerge_nb.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space left...
+    rowmerge_nb.base.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space left...
     """
     try:
         yield
