@@ -14,7 +14,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import Analysis, CreateTableAnalysis, InsertAnalysis, QueryAnalysis, TableBinding
-from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.parser.statements import parse
 from rowmerge_nb.sql.spark.queries import print_query
 

@@ -495,7 +495,7 @@ def _warm() -> Iterator[str]:
         "rowmerge_nb.connectors.jdbc.sqlite.connector",
         "rowmerge_nb.connectors.jdbc.postgresql.connector",
         "rowmerge_nb.connectors.iceberg.commits",
-        "rowmerge_nb.sql.analyzer.statements",
+        "rowmerge_nb.sql.analyzer.statements.statement",
         "rowmerge_nb.sql.parser.statements",
     ):
         __import__(name)

@@ -171,7 +171,7 @@ class Catalogs:
         if not checks:
             return
         from rowmerge_nb.sql.analyzer.analysis import TableBinding
-        from rowmerge_nb.sql.analyzer.constraints import read_constraints
+        from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
 
         name = ("memory", metadata.name.schema, metadata.name.table)
         table = TableBinding(name[-1], name[0], name, metadata.columns, "", metadata=replace(metadata, check_constraints=checks))

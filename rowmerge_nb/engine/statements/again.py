@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.edits import Edits
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+    from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.trace.trace import PageSample, Trace
 
 COPIES: Final = "$copies"

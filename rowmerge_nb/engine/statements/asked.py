@@ -28,7 +28,7 @@ from rowmerge_nb.plan.nodes import AnsweredQuery, DeleteProject, Filter, Join, M
 from rowmerge_nb.plan.rules import chain, join_of, read_views, rewritten
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-from rowmerge_nb.sql.analyzer.row_conditions import names_of_sides
+from rowmerge_nb.sql.analyzer.statements.row_conditions import names_of_sides
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
-    from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+    from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import PageSample
 

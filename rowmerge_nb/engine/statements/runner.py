@@ -50,7 +50,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     RowChangeAnalysis,
     SettingAnalysis,
 )
-from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
 from rowmerge_nb.sql.catalogs import unknown_catalog
 from rowmerge_nb.sql.tree.statements import (
     AlterTable,
@@ -205,7 +205,7 @@ class StatementRunner:
 
     def _with_values(self, text: str, options: Options) -> tuple[Filled, Execute | None]:
         """Return a statement with the values of its parameters; of EXECUTE what it executes, and the EXECUTE."""
-        from rowmerge_nb.sql.analyzer.row_counts import check_row_counts, computed_row_counts
+        from rowmerge_nb.sql.analyzer.queries.row_count_parameters import check_row_counts, computed_row_counts
         from rowmerge_nb.sql.parser.parameters import Filled, parameter, with_parameters
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -571,7 +571,7 @@ def _constraints(
     text: str, tables: StatementTables, table: TableBinding, origins: tuple[Origin, ...], about: Span | None
 ) -> tuple[tuple[CheckConstraint, ...], tuple[Origin, ...], tuple[TableBinding, ...]]:
     """Read the CHECK constraints of a table; the analyzer is there by then."""
-    from rowmerge_nb.sql.analyzer.constraints import read_constraints
+    from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
 
     return read_constraints(text, tables, table, origins, about)
 
@@ -610,7 +610,7 @@ def _wait_for_turn(parts: Sequence[str], transaction: StatementTransaction, tabl
 
 def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:
     """Resolve a statement; what a transaction has begun for one that is wrong is rolled back."""
-    from rowmerge_nb.sql.analyzer.statements import analyze
+    from rowmerge_nb.sql.analyzer.statements.statement import analyze
 
     with _rolled_back_otherwise(transaction):
         with _looking("analyze"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
+    from rowmerge_nb.sql.analyzer.rows.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
     from rowmerge_nb.sql.typed.queries import Query

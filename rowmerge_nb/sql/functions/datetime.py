@@ -1,6 +1,6 @@
 """Dates, times, timestamps and intervals.
 
-What depends on a unit, a pattern or a zone is in `rowmerge_nb.sql.analyzer.moments`; there the wall clock of a timestamp with time zone is
+What depends on a unit, a pattern or a zone is in `rowmerge_nb.sql.analyzer.expressions.moment_calls`; there the wall clock of a timestamp with time zone is
 taken, so a row for the wall clock serves both.
 """
 

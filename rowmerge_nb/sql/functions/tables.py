@@ -98,4 +98,4 @@ MOMENTS: Final = {
     "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
     "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
 }
-"""Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.moments` makes each by itself."""
+"""Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.expressions.moment_calls` makes each by itself."""

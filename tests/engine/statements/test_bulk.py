@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.sql.analyzer import in_lists
+from rowmerge_nb.sql.analyzer.expressions import in_lists
 from tests.sql.literals import at_once, token_by_token
 
 pytestmark = pytest.mark.spark

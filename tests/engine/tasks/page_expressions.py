@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type, from_arrow
-from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.parser.statements import parse

@@ -23,7 +23,7 @@ from rowmerge_nb.engine.tasks.page_program import (
     translated,
 )
 from rowmerge_nb.base.errors import SetupError
-from rowmerge_nb.sql.analyzer import in_lists
+from rowmerge_nb.sql.analyzer.expressions import in_lists
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.text import UnprintableError, once
 from rowmerge_nb.sql.tree.statements import Span

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from rowmerge_nb.sql.analyzer.constant_columns import BadLiteral, ConstantColumn, UnfitConstant, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_columns import BadLiteral, ConstantColumn, UnfitConstant, literal_constant
 from tests.sql.literals import LITERALS
 
 

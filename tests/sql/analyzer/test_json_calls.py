@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.sql.analyzer.json_constructors import hash_order
+from rowmerge_nb.sql.analyzer.expressions.json_constructors import hash_order
 from tests.sql.support import meaning, place, refusal, spark_text, with_rows
 
 

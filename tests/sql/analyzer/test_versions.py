@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi import ConnectorTableVersion, PointerType, parse_type
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
-from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.analyzer.statements.statement import analyze
 from rowmerge_nb.sql.parser.statements import parse
 from tests.sql.support import FakeTables
 

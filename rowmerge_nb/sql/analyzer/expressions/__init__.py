@@ -1,0 +1,1 @@
+"""Typed expressions: names bound, types checked, coercions added."""

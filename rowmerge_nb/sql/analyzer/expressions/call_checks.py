@@ -1,0 +1,212 @@
+"""What a call's arguments must be beyond their types: literals that Spark reads while it plans, formats, groups of patterns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import DATE, TIMESTAMP, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.functions.date_patterns import CLOCK_CONVERSIONS, DATE_CONVERSIONS
+from rowmerge_nb.sql.functions.formats import ISO_DATE, FormatError, Moment, argument_types, with_moments
+from rowmerge_nb.sql.functions.regexp_groups import structure
+from rowmerge_nb.sql.functions.signatures import resolve
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast
+from rowmerge_nb.sql.typed.types import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+    from rowmerge_nb.sql.functions.regexp_groups import Group
+    from rowmerge_nb.sql.tree import syntax as s
+
+
+def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """Check the arguments of a call, and give them in the form that the function's table expects.
+
+    Raises:
+        AnalysisError: with Trino's words where Trino refuses the call, with NOT_SUPPORTED where only this engine does.
+    """
+    check = _CHECKS.get(node.name)
+    return values if check is None else check(analyzer, node, values)
+
+
+def _is_literal(value: e.Typed) -> bool:
+    while isinstance(value, e.Apply) and value.name in {"cast", "negate"}:
+        (value,) = value.arguments
+    return isinstance(value, e.Constant)
+
+
+def _literal_at(index: int, what: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
+    def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+        if len(values) > index and not _is_literal(values[index]):
+            analyzer.refuse(
+                f"{node.name} with {what} that is not a literal is not supported by this engine", node.arguments[index]
+            )
+        return values
+
+    return check
+
+
+def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if values and values[0].type.base != "decimal":
+        return values
+    return _literal_at(1, "a number of digits")(analyzer, node, values)
+
+
+def _several_maps(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if len(values) == 1 and values[0].type.base == "map":
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", "There must be two or more concatenation arguments to map_concat", node.error_span
+        )
+    return values
+
+
+def _separated(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """NULL alone behind the separator of CONCAT_WS is a text or an array, which differ: only a separator that is NULL is NULL with both."""
+    if len(values) == 2 and values[1].type == UNKNOWN != values[0].type:
+        analyzer.ambiguous(node)
+    return values
+
+
+def _joined(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """ARRAY_JOIN writes every element as CAST to varchar does."""
+    if not values or values[0].type.base != "array":
+        return values
+    element = values[0].type.parameters[0]
+    if not can_cast(element, VARCHAR):
+        analyzer.context.error("OPERATOR_NOT_FOUND", f"Cannot cast {element} to varchar", node.error_span)
+    if is_text(element):
+        return values
+    return [e.Apply(Type("array", (VARCHAR,)), "cast", (values[0],)), *values[1:]]
+
+
+def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
+    if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
+        return values
+    if any(map(e.is_null, values)):
+        # Trino gives NULL before it looks for the group.
+        return [values[0], e.Constant(VARCHAR, None), values[2]]
+    pattern, group = values[1], values[2]
+    if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
+        analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
+    number = _number(group)
+    found = structure(pattern.value).groups
+    if number is None:
+        return values
+    if number < 0:
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span)
+    if number > len(found):
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT", f"Pattern has {len(found)} groups. Cannot access group {number}", node.error_span
+        )
+    if number and not _is_told(found[number - 1]):
+        analyzer.refuse(
+            f"{node.name} of a group that need not take part in a match, and may match nothing, is not supported by this engine",
+            node.arguments[2],
+        )
+    return values
+
+
+def _is_told(group: Group) -> bool:
+    """Can it be told whether the group takes part in a match? Spark has an empty text for one that does not."""
+    return group.certain or not group.may_be_empty
+
+
+def _number(value: e.Typed) -> int | None:
+    if isinstance(value, e.Apply):
+        inner = _number(value.arguments[0])
+        return -inner if inner is not None and value.name == "negate" else inner
+    return int(value.value) if isinstance(value, e.Constant) and value.value is not None else None
+
+
+def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """Spark hands no matches to a lambda: they are told from the text and its pieces."""
+    if len(values) == 3 and isinstance(values[2], e.Function):
+        if values[2].body.type == UNKNOWN:
+            analyzer.not_found(node.name, values, node)
+        pattern = values[1]
+        if e.is_null(pattern):
+            return [values[0], e.Constant(VARCHAR, None), values[2]]
+        if not (isinstance(pattern, e.Constant) and pattern.value is not None):
+            analyzer.refuse("regexp_replace by a lambda needs the pattern as a literal in this engine", node)
+        known = structure(pattern.value)
+        if known.may_be_empty or not all(map(_is_told, known.groups)):
+            analyzer.refuse(
+                "regexp_replace by a lambda of a pattern, or an optional group, that may match nothing is not supported by this engine",
+                node,
+            )
+    return values
+
+
+def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    literal = values[0]
+    if literal.type.base != "varchar":
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Type of first argument to format() must be VARCHAR (actual: {literal.type})",
+            node.arguments[0].error_span,
+        )
+    if not isinstance(literal, e.Constant) or literal.value is None:
+        analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
+    for value, argument in zip(values[1:], node.arguments[1:], strict=True):
+        if value.type.base in {"array", "map", "row", "varbinary"}:
+            analyzer.refuse(f"Type not supported for formatting: {value.type}", argument)
+    try:
+        wanted = argument_types(literal.value, [value.type for value in values[1:]])
+    except FormatError as error:
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format string: {literal.value} ({error})", node.error_span)
+    written, moments = with_moments(literal.value, [value.type for value in values[1:]])
+    found: list[e.Typed] = [e.Constant(literal.type, written)]
+    for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
+        if kind is None or not can_cast(value.type, kind):
+            analyzer.refuse(f"format of a value of type {value.type} in this form is not supported by this engine", argument)
+        typed = value if value.type == kind else e.Apply(kind, "cast", (value,))
+        found.append(_as_java(typed) if kind.base in {"time", "timestamp"} else typed)
+    return [*found, *(_part(values[1 + moment.argument], moment) for moment in moments)]
+
+
+def _part(value: e.Typed, moment: Moment) -> e.Typed:
+    """Write a part of a moment as Java does."""
+    if moment.conversion == ISO_DATE:
+        shown = e.Apply(VARCHAR, "cast", (e.Apply(DATE, "cast", (value,)) if value.type != DATE else value,))
+        return _call("regexp_replace", shown, e.Constant(VARCHAR, _FIVE_DIGITS), e.Constant(VARCHAR, "+"))
+    clock = e.Apply(TIMESTAMP, "cast", (value,)) if value.type != TIMESTAMP else value
+    tokens = {**DATE_CONVERSIONS, **CLOCK_CONVERSIONS}[moment.conversion]
+    shown = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
+    return _call("lower", shown) if moment.conversion == "p" else shown
+
+
+def _call(name: str, *arguments: e.Typed) -> e.Typed:
+    found = resolve(name, [VARCHAR] * len(arguments))
+    assert found is not None
+    return e.Apply(VARCHAR, "function", arguments, found.overload)
+
+
+def _as_java(moment: e.Typed) -> e.Typed:
+    """Write a moment as Java does: a T before the time, three or six digits of a second's parts, none and no seconds where all are 0."""
+    shown: e.Typed = e.Apply(VARCHAR, "cast", (moment,))
+    for pattern, replacement in ((" ", "T"), (_ZEROS, "")):
+        shown = _call("regexp_replace", shown, e.Constant(VARCHAR, pattern), e.Constant(VARCHAR, replacement))
+    return shown
+
+
+_FIVE_DIGITS: Final = r"^(?=\d{5})"
+_ZEROS: Final = r"(:00)?\.000000$|(?<=\.\d{3})000$"
+
+
+_CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
+    "array_join": _joined,
+    "concat_ws": _separated,
+    "map_concat": _several_maps,
+    "format": _formatted,
+    "regexp_extract": _extracted,
+    "regexp_extract_all": _extracted,
+    "regexp_replace": _replaced,
+    "round": _rounded,
+    "truncate": _rounded,
+    "lag": _literal_at(1, "an offset"),
+    "lead": _literal_at(1, "an offset"),
+    "nth_value": _literal_at(1, "an offset"),
+}

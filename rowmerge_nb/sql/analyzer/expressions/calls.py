@@ -1,0 +1,529 @@
+"""Analyzes calls: scalar functions, aggregates, functions over windows, lambdas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
+from rowmerge_nb.sql.analyzer.expressions.call_checks import checked
+from rowmerge_nb.sql.analyzer.expressions.inline_functions import call_inline
+from rowmerge_nb.sql.analyzer.expressions.moment_calls import moment_function
+from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.expressions.special_forms import SPECIAL_FORMS
+from rowmerge_nb.sql.analyzer.queries.windows import (
+    DISTINCT_OVER_WINDOWS,
+    analyzed_window,
+    check_only_aggregates,
+    check_window,
+    resolved_window,
+)
+from rowmerge_nb.sql.functions import overloads as f
+from rowmerge_nb.sql.functions.refused import REFUSED
+from rowmerge_nb.sql.functions.signatures import candidates, is_absent, lambda_parameters, resolve
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import (
+    can_coerce,
+    common_type,
+    has_map,
+    instant,
+    is_orderable,
+    listed_types,
+    without_unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
+    from rowmerge_nb.sql.analyzer.scope import Scope
+    from rowmerge_nb.sql.functions.signatures import Resolved
+    from rowmerge_nb.sql.tree.statements import Span
+
+T = TypeVar("T")
+
+_BUILTIN: Final = ("system", "builtin")
+_AGGREGATION: Final = "aggregation"
+_ARGUMENTS: Final = "window function arguments"
+_FILTER: Final = "Filter expression must evaluate to a boolean (actual: {})"
+_ORDERED: Final = frozenset({"array_agg", "listagg", "map_agg", "multimap_agg"})
+"""The aggregates to which the order of their rows matters."""
+_STATES: Final = frozenset(
+    [
+        *("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary"),
+        *("date", "time", "timestamp", "interval day to second", "interval year to month"),
+    ]
+)
+"""What may be the state of reduce_agg."""
+_LAMBDA: Final = Type("function")
+_WITHOUT_SCHEMA: Final = frozenset({*SPECIAL_FORMS, "grouping"})
+"""What is written as a call of a function and is none."""
+
+
+@dataclass(frozen=True)
+class ExpressionSite:
+    """Where an expression stands, and what may stand there.
+
+    Args:
+        name: the clause's name for errors, for instance ``"WHERE clause"``.
+        aggregates: aggregate functions are allowed.
+        windows: functions over windows are allowed.
+        functions: functions without arguments that exist here alone, by name.
+        judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
+    """
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+    judged_whole: bool = False
+    functions: Mapping[str, e.Typed] = field(default_factory=dict)
+
+
+class CallAnalyzer:
+    """The part of the expression analyzer that knows calls.
+
+    Args:
+        context: the statement's state.
+        scope: the names that can be seen.
+        site: where the expression stands.
+        prefers_target: returns whether a bare name that both sides have is the target's column. No name is, by default.
+        named: the queries of WITH that subqueries can see.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        scope: Scope,
+        site: ExpressionSite,
+        *,
+        prefers_target: Callable[[str], bool] | None = None,
+        named: NamedQueries | None = None,
+    ) -> None:
+        """Begin in one scope, at one place."""
+        self.context = context
+        self.scope = scope
+        self.site = site
+        self.prefers_target = prefers_target
+        self.named = NamedQueries() if named is None else named
+        self.variables: dict[str, e.Typed] = {}
+        self.windows: dict[str, s.Window] = {}
+        self.outputs: dict[str, e.Typed | None] = {}
+        self.select: Span | None = None
+        self._around: tuple[str, s.Call] | None = None
+        self._not_scalars: list[s.Call | s.Measure] = []
+        self._kept_by: tuple[s.Expression, ...] = ()
+
+    def analyze(self, node: s.Expression) -> e.Typed:
+        """Return the typed expression of a written one; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+        """Coerce expressions to their common type; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a condition; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def refuse(self, message: str, node: s.Expression) -> NoReturn:
+        """Refuse what Trino has and this engine has not."""
+        self.context.error("NOT_SUPPORTED", message, node.error_span)
+
+    def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
+        """Refuse functions of Java's where Spark takes only what it knows to give the same each time."""
+        name = e.reflected_function(value)
+        if name is not None:
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"{name} within {where} is not supported by this engine: Spark does not know that it gives the same each time",
+                node.error_span,
+                "Compute it in a subquery in FROM, and use its column.",
+            )
+
+    def coerce(self, value: e.Typed, target: Type) -> e.Typed:
+        """Coerce a value to a type that it coerces to."""
+        if value.type == target:
+            return value
+        self.context.note_parameter(value, target)
+        if isinstance(value, e.Constant) and value.value is None:
+            return e.Constant(target, None)
+        return e.Apply(target, "cast", (value,))
+
+    def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
+        """Coerce values to the type in which they are compared: instants, whatever zones they carry."""
+        return tuple(self.coerce(value, instant(common)) for value in values)
+
+    def subquery(self, query: s.QueryNode) -> QueryResult:
+        """Analyze a query inside an expression, whose names may reach out to this scope."""
+        from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+
+        first = len(self.context.origins)
+        result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
+        return replace(result, origins=range(first, len(self.context.origins)))
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: s.Call) -> e.Typed:
+        if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
+            self._arguments(replace(node, qualifier=()))
+            self._no_distinct(node)
+            self.context.error(
+                "FUNCTION_NOT_FOUND",
+                f"Function '{'.'.join((*node.qualifier, node.name))}' not registered",
+                node.error_span,
+                "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it.",
+            )
+        if node.name == "grouping":
+            return self._grouping(node)
+        special = SPECIAL_FORMS.get(node.name)
+        if special is not None:
+            return self._special_form(node, special)
+        inline = call_inline(self, node)
+        if inline is not None:
+            return inline
+        if node.name in self.site.functions and not node.arguments and node.window is None:
+            return self.site.functions[node.name]
+        if node.window is not None:
+            return self._windowed(node)
+        if f.is_aggregate(node.name):
+            return self._aggregate(node)
+        self._no_distinct(node)
+        if node.filter is not None or node.order_by:
+            return self._not_aggregate(node)
+        if f.is_window(node.name):
+            if self.site.judged_whole:
+                self._not_scalars.append(node)
+                self._arguments(node)
+                return e.Constant(UNKNOWN, None)
+            self._no_window(node)
+            # What is wrong with the call itself is told before.
+            self.function(node.name, self._arguments(node), node)
+            self.context.error(
+                "MISSING_OVER", f"Window function system.builtin.{node.name} requires an OVER clause", node.error_span
+            )
+        return self.function(node.name, self._arguments(node), node)
+
+    def _special_form(self, node: s.Call, analyze: Callable[[CallAnalyzer, s.Call], e.Typed]) -> e.Typed:
+        """Analyze a call that has its own analysis; to Trino some of them are functions like all others."""
+        self._no_distinct(node)
+        value = analyze(self, node)
+        if node.filter is not None or node.order_by:
+            self._only_of_aggregates(node)
+        if node.window is not None:
+            self._not_window(node)
+        return value
+
+    def _no_distinct(self, node: s.Call) -> None:
+        if node.distinct:
+            self.context.error(
+                "FUNCTION_NOT_AGGREGATE", "DISTINCT is not supported for non-aggregation functions", node.error_span
+            )
+
+    @property
+    def inside_aggregate(self) -> bool:
+        """Return whether it is a part of an aggregate that is analyzed."""
+        return self._around is not None and self._around[0] == _AGGREGATION
+
+    def _no_window(self, node: s.Call) -> None:
+        if self.site.name == "HAVING clause":
+            self.context.error(
+                "NESTED_WINDOW", "HAVING clause cannot contain window functions or row pattern measures", node.error_span
+            )
+
+    def _not_aggregate(self, node: s.Call) -> NoReturn:
+        """Refuse FILTER and ORDER BY of a function that is no aggregate, once the call itself is understood."""
+        if not self.site.aggregates:
+            self._not_scalar(node)
+        if node.filter is not None:
+            self.boolean(node.filter, _FILTER)
+        self.function(node.name, self._arguments(node), node)
+        self._only_of_aggregates(node)
+
+    def _only_of_aggregates(self, node: s.Call) -> NoReturn:
+        what = "Filter" if node.filter is not None else "ORDER BY"
+        self.context.error("FUNCTION_NOT_AGGREGATE", f"{what} is only valid for aggregation functions", node.error_span)
+
+    def _arguments(self, node: s.Call) -> list[e.Typed]:
+        """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
+        values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
+        for index, argument in enumerate(node.arguments):
+            if isinstance(argument, s.Lambda):
+                kinds = lambda_parameters(node.name, [v.type for v in values], index)
+                if kinds is None:
+                    self.not_found(node.name, values, node)
+                values[index] = self._lambda(argument, kinds)
+                if node.name in {"reduce", "reduce_agg"} and index == 2:
+                    self._widen(values, argument, kinds)
+        return checked(self, node, values)
+
+    def _widen(self, values: list[e.Typed], node: s.Lambda, kinds: Sequence[Type]) -> None:
+        """The state of REDUCE gets the type that it comes to: 0 is a double where doubles are added to it, '' is no varchar(0)."""
+        state, made = values[1].type, values[2].type.parameters[-1]
+        common = common_type(state, made)
+        if common is not None and not can_coerce(made, state):
+            values[1] = self.coerce(values[1], common)
+            values[2] = self._lambda(node, [common, *kinds[1:]])
+
+    def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
+        if len(kinds) != len(node.parameters):
+            self.context.error(
+                "INVALID_PARAMETER_USAGE",
+                f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}",
+                node.error_span,
+            )
+        before = self.variables
+        names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
+        bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
+        site, pending = self.site, self._not_scalars
+        self.variables = {**before, **bound}
+        self.site, self._not_scalars = replace(site, name="Lambda expression", judged_whole=True), []
+        body = self.analyze(node.body)
+        self.judge(node.body)
+        self.variables, self.site, self._not_scalars = before, site, pending
+        return e.Function(Type("function", (body.type,)), tuple(names), body)
+
+    def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
+        """Analyze the call of a scalar function over analyzed arguments."""
+        special = moment_function(self, name, values, node)
+        if special is not None:
+            return special
+        found = resolve(name, [value.type for value in values])
+        if found is None:
+            self.not_found(name, values, node)
+        if several := candidates(name, [value.type for value in values]):
+            self.ambiguous(node, several)
+        if found.overload.refusal:
+            self._refuse_signature(found, node)
+            return e.Apply(found.result, "function", tuple(values), found.overload)
+        arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
+        return e.Apply(found.result, "function", arguments, found.overload)
+
+    def _refuse_signature(self, found: Resolved, node: s.Expression) -> None:
+        """Refuse a signature that Trino has and this engine has not; what else Trino would say against the statement is told before."""
+        overload = found.overload
+        what = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
+        error = AnalysisError(f"{what} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED").at(
+            node.error_span
+        )
+        # What such a value may become cannot be told.
+        if not self.context.refuse_later(error) or is_absent(found.result):
+            raise error
+
+    def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
+        """Coerce an argument; of a lambda, what it gives."""
+        if isinstance(value, e.Function):
+            return self._lambda_result(value, kind)
+        # NULL of no type alone has no form in Spark's functions of arrays and maps.
+        return self.coerce(value, without_unknown(kind) if kind != UNKNOWN else kind)
+
+    def _lambda_result(self, value: e.Function, kind: Type) -> e.Typed:
+        """Coerce what a lambda gives."""
+        return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+
+    def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        """Refuse a call for which there is no function of its name and its arguments' types."""
+        expected = f.signatures(name)
+        if not expected:
+            hint = did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
+            span = node.error_span
+            about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
+        self.context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Unexpected parameters ({listed_types(value.type for value in values)}) for function {name}. Expected: {expected}",
+            node.error_span,
+        )
+
+    # -- aggregates and windows -----------------------------------------------------------------------------------
+
+    def _aggregate(self, node: s.Call) -> e.Typed:
+        if self.site.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.site.aggregates:
+            # What is wrong with the call itself is told before.
+            self._aggregated(node)
+            self._not_scalar(node)
+        elif self._around is not None and self.inside_aggregate:
+            outer, shown = self._around[1], formatted(node, self.context.text)
+            error = AnalysisError(
+                f"Cannot nest aggregations inside aggregation '{outer.name}': [{shown}]", code="NESTED_AGGREGATION"
+            ).at(replace(outer.error_span, about=node.error_span))
+            # What is wrong with the types of both is told before.
+            value = self._aggregated(node)
+            if self.context.refuse_later(error):
+                return e.Constant(value.type, None)
+            raise error
+        return self._aggregated(node)
+
+    def within(self, kind: str, node: s.Call, analyze: Callable[[], T]) -> T:
+        """Analyze what may hold no function over a window, and, inside of an aggregate, no aggregate."""
+        before, self._around = self._around, (kind, node)
+        try:
+            return analyze()
+        finally:
+            self._around = before
+
+    def _check_nesting(self, node: s.Call) -> None:
+        """Refuse a function over a window within an aggregate, or within another such function or its window."""
+        if self._around is None:
+            return
+        kind, outer = self._around
+        said, span = f"Cannot nest window functions or row pattern measures inside {kind}", node.error_span
+        if kind == _AGGREGATION:
+            said += f" '{outer.name}': [{formatted(node, self.context.text)}]"
+            span = replace(outer.error_span, about=span)
+        self.context.error("NESTED_WINDOW", said, span)
+
+    def judge(self, node: s.Expression) -> None:
+        """Refuse a whole expression for the aggregates and window functions that were found in it."""
+        if self._not_scalars:
+            self._not_scalar(*self._not_scalars, whole=node)
+
+    def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
+        # Aggregates come before windows, and those before GROUPING; what stands inside of another one comes first.
+        ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
+        shown = ", ".join(formatted(node, self.context.text) for node in ordered)
+        self.context.error(
+            "EXPRESSION_NOT_SCALAR",
+            f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]",
+            (whole or nodes[0]).error_span,
+        )
+
+    def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
+        """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
+        kind = _ARGUMENTS if over_groups else _AGGREGATION
+        values, condition, order_by = self.within(kind, node, lambda: self._parts(node))
+        for key, item in zip(order_by, node.order_by, strict=True):
+            if not is_orderable(key.value.type):
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"ORDER BY can only be applied to orderable types (actual: {key.value.type})",
+                    node.error_span,
+                )
+            if node.distinct and key.value not in values:
+                self.context.error(
+                    "EXPRESSION_NOT_IN_DISTINCT",
+                    "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments",
+                    item.value.error_span,
+                )
+        if node.name not in _ORDERED:
+            order_by = ()
+        if node.name == "listagg" and values[0].type.base != "varchar":
+            shown = "null" if e.is_null(values[0]) else node.arguments[0].span.of(self.context.text)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Expected expression of varchar, but '{shown}' has {values[0].type} type",
+                replace(node.error_span, about=node.arguments[0].error_span),
+            )
+        if node.distinct:
+            # Instants are equal whatever zones they carry.
+            values = [self.coerce(value, instant(value.type)) for value in values]
+            order_by = tuple(replace(key, value=self.coerce(key.value, instant(key.value.type))) for key in order_by)
+        found = resolve(node.name, [value.type for value in values])
+        if found is None:
+            self.not_found(node.name, values, node)
+        if several := candidates(node.name, [value.type for value in values]):
+            self.ambiguous(node, several)
+        if found.overload.refusal:
+            self._refuse_signature(found, node)
+            return e.Aggregate(found.result, node.name, tuple(values), node.distinct, condition, order_by)
+        if node.distinct and node.name in {"multimap_agg", "reduce_agg"} and any(has_map(value.type) for value in values):
+            self.refuse(f"DISTINCT in {node.name} of values with maps is not supported by this engine", node)
+        if node.name == "reduce_agg" and found.result.base not in _STATES:
+            self.context.error("NOT_SUPPORTED", f"State type not supported for reduce_agg: {found.result}", node.error_span)
+        arguments = tuple(
+            self._lambda_result(value, kind) if isinstance(value, e.Function) else self.coerce(value, kind)
+            for value, kind in zip(values, found.arguments, strict=True)
+        )
+        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
+
+    def _parts(self, node: s.Call) -> tuple[list[e.Typed], e.Typed | None, tuple[e.Sort, ...]]:
+        values = [] if node.star else self._arguments(node)
+        condition = self.boolean(node.filter, _FILTER) if node.filter else None
+        return values, condition, tuple(self.sort(item) for item in node.order_by)
+
+    def sort(self, item: s.SortItem) -> e.Sort:
+        """Analyze a sort key."""
+        return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
+
+    def _windowed(self, node: s.Call) -> e.Typed:
+        if self.site.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.site.windows:
+            self._no_window(node)
+            self._not_scalar(node)
+        assert node.window is not None
+        self._check_nesting(node)
+        if node.filter is not None:
+            self.context.error(
+                "NOT_SUPPORTED", "FILTER is not yet supported for window functions", self.select or node.error_span
+            )
+        if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
+            self.refuse(f"DISTINCT in {node.name} over a window is not supported by this engine", node)
+        window = resolved_window(self, node.window, self.windows)
+        partition_by, frame, order_by = analyzed_window(self, window, node)
+        check_window(self, node, window)
+        if f.is_aggregate(node.name):
+            function: e.Typed = self._aggregated(node, over_groups=True)
+        else:
+            function = self.within(_ARGUMENTS, node, lambda: self.function(node.name, self._arguments(node), node))
+            if not f.is_window(node.name):
+                self._not_window(node)
+        check_only_aggregates(self, node)
+        return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
+
+    def _not_window(self, node: s.Call) -> NoReturn:
+        self.context.error(
+            "FUNCTION_NOT_WINDOW",
+            f"Not a window function: {node.name}",
+            replace(self.select or node.error_span, about=node.error_span),
+        )
+
+    def measure(self, node: s.Measure) -> e.Typed:
+        """Refuse a measure, which needs a pattern in its window."""
+        if self.site.judged_whole:
+            self._not_scalar(node)
+        if not self.site.windows:
+            self._not_scalar(node)
+        resolved_window(self, node.window, self.windows)
+        self.context.error(
+            "INVALID_WINDOW_MEASURE", f"Measure {node.name.text} is not defined in the corresponding window", node.error_span
+        )
+
+    # -- special forms --------------------------------------------------------------------------------------------
+
+    def ambiguous(self, node: s.Expression | s.Step, found: Sequence[Resolved] = ()) -> NoReturn:
+        """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
+        said = "Could not choose a best candidate operator. Explicit type casts must be added."
+        if found:
+            lines = [f"\t * ({','.join(map(str, bound.arguments))}):{bound.result}\n" for bound in found]
+            said += f"\nCandidates are:\n{''.join(lines)}"
+        self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, "NULL alone has no type: write CAST(NULL AS ...).")
+
+    def _grouping(self, node: s.Call) -> e.Typed:
+        if self.site.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.site.aggregates:
+            self._not_scalar(node)
+        values = tuple(self.analyze(argument) for argument in node.arguments)
+        return e.Apply(INTEGER, "grouping", values, node)
+
+    def unexpected(self, node: s.Call, kinds: Sequence[Type], expected: str) -> NoReturn:
+        """Refuse arguments as Trino does where no function of that name takes them."""
+        self.context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Unexpected parameters ({listed_types(kinds)}) for function {node.name}. Expected: {expected}",
+            node.error_span,
+        )
+
+
+def _rank(node: s.Call | s.Measure) -> int:
+    """Return where Trino names something that is no scalar: aggregates first, then windows, then GROUPING."""
+    if isinstance(node, s.Measure) or node.window is not None:
+        return 1
+    return 2 if node.name == "grouping" else 0

@@ -1,0 +1,677 @@
+"""Gives every expression its meaning: names bound, types found, coercions made, Trino's errors where Trino reports them."""
+
+# The table of methods at the end belongs to the class; Context.error and refuse never return.
+# ruff: noqa: SLF001, RET503
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, VARCHAR, Type, array_of, row_of
+from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
+from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
+from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
+from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
+from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
+from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
+    decimal_literal,
+    far_moment,
+    interval_literal,
+    interval_refusal,
+    is_long_interval,
+    moment_constant,
+    typed_literal,
+)
+from rowmerge_nb.sql.analyzer.expressions.moment_zones import at_time_zone
+from rowmerge_nb.sql.analyzer.expressions.quantified import EXTREMES_OF, quantified
+from rowmerge_nb.sql.analyzer.expressions.subscripts import subscript
+from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
+from rowmerge_nb.sql.parser.definitions import ABSENT_TYPES, read_type
+from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
+from rowmerge_nb.sql.typed.readings import outer_columns
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    MAX_PRECISION,
+    arithmetic_type,
+    as_decimal,
+    can_coerce,
+    cast_type,
+    common_type,
+    instant,
+    is_numeric,
+    is_orderable,
+    is_text,
+    too_precise,
+    varchar_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
+    from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
+
+_LARGEST_INTEGER: Final = 2**31 - 1
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons with their sides changed."""
+_CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_SHORTEST_DECIMAL: Final = Type("decimal", (1, 0))
+_BUILT_IN: Final = ((), ("system", "builtin"))
+_DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
+_DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
+_EXTRACTED_FROM: Final = {
+    **dict.fromkeys(("year", "month"), _DATED | {INTERVAL_YEAR.base}),
+    "day": _DATED | {INTERVAL_DAY.base},
+    **dict.fromkeys(("hour", "minute", "second"), _TIMED),
+    **dict.fromkeys(("timezone_hour", "timezone_minute"), frozenset({"timestamp with time zone"})),
+}
+"""From what EXTRACT takes a field; others it takes from dates and timestamps."""
+
+
+class ExpressionAnalyzer(CallAnalyzer):
+    """Walks written expressions and makes typed ones, in one scope."""
+
+    def analyze(self, node: s.Expression) -> e.Typed:
+        """Return the typed expression of a written one.
+
+        Raises:
+            AnalysisError: with Trino's code, message and place.
+        """
+        if isinstance(node, s.Lambda):
+            self.context.error("TYPE_MISMATCH", "Lambda expression should always be used inside a function", node.span)
+        method = _METHODS.get(type(node))
+        if method is None:
+            self.refuse(f"{type(node).__name__} is not supported here", node)
+        return method(self, node)
+
+    def condition(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
+        if self.site.judged_whole:
+            self._kept_by = _terms(node)
+        return self._truth(self.whole(node), node, message)
+
+    def whole(self, node: s.Expression) -> e.Typed:
+        """Analyze the whole expression of a clause that takes scalars alone; Trino looks for others before it looks at names and types."""
+        try:
+            found = self.analyze(node)
+        except AnalysisError:
+            if self.site.judged_whole:
+                self.judge_written(node)
+            raise
+        self.judge(node)
+        return found
+
+    def judge_written(self, node: s.Expression) -> None:
+        """Refuse an expression for the aggregates, window functions and GROUPING that are written in it."""
+        self._not_scalars = [
+            part
+            for part in s.walk(node)
+            if isinstance(part, s.Measure)
+            or (
+                isinstance(part, s.Call)
+                and part.qualifier in _BUILT_IN
+                and (part.window or part.name == "grouping" or is_aggregate(part.name) or is_window(part.name))
+            )
+        ]
+        self.judge(node)
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
+        return self._truth(self.analyze(node), node, message)
+
+    def _truth(self, found: e.Typed, node: s.Expression, message: str) -> e.Typed:
+        if found.type not in {BOOLEAN, UNKNOWN}:
+            self.context.error("TYPE_MISMATCH", message.format(found.type), node.error_span)
+        return self.coerce(found, BOOLEAN)
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def _name(self, node: s.Name) -> e.Typed:
+        parts = [part.value for part in node.parts]
+        if len(parts) == 1 and parts[0] in self.variables:
+            return self.variables[parts[0]]
+        if parts[0] in self.outputs and parts[0] not in self.variables:
+            return self._fields(self._output(node, parts[0]), node, 1)
+        found = self.scope.find(parts)
+        shown = ".".join(parts)
+        if found is None:
+            if parts[0] in self.variables:
+                return self._fields(self.variables[parts[0]], node, 1)
+            near = self.scope.like(parts)
+            hint = f"Did you mean '{near}'?" if near else None
+            if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
+                text = f"Text stands in single quotes: '{node.parts[0].text}'."
+                hint = f"{hint} {text}" if hint else text
+            self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, hint)
+        if self.scope.blocked(found.depth):
+            self.context.error(
+                "NOT_SUPPORTED", f"Reference to column '{shown}' from outer scope not allowed in this context", node.span
+            )
+        field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
+        self.context.check_read((field,), node.span)
+        return self._fields(e.Column(field.type, field.symbol, found.depth > 0), node, found.used)
+
+    def _output(self, node: s.Name, name: str) -> e.Typed:
+        """A name of the SELECT list, which ORDER BY sees before those of FROM; within an aggregate it sees these names, and may not use them."""
+        value = self.outputs[name]
+        if self.inside_aggregate:
+            self.context.error(
+                "COLUMN_NOT_FOUND", "Invalid reference to output projection attribute from ORDER BY aggregation", node.span
+            )
+        if value is None:
+            self.context.error("AMBIGUOUS_NAME", f"Column '{name}' is ambiguous", node.span)
+        return value
+
+    def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
+        """Return the field that an ambiguous name means where the site has a preference, or refuse the name."""
+        targets = [field for field in found.fields if field.target]
+        is_bare = len(node.parts) == 1 and len(targets) == 1
+        if is_bare and self.prefers_target is not None and self.prefers_target(node.parts[0].value):
+            self.context.notice(
+                f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column.",
+                node.span,
+            )
+            return targets[0]
+        qualifiers = sorted({field.qualifier[-1] for field in found.fields if field.qualifier})
+        hint = f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}." if len(qualifiers) > 1 else None
+        self.context.error("AMBIGUOUS_NAME", f"Column '{shown}' is ambiguous", node.span, hint)
+
+    def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
+        for index, part in enumerate(node.parts[used:], used):
+            known = ".".join(part.value for part in node.parts[:index])
+            base = self._field(base, part, node, known, f"{known}.{part.value}")
+        return base
+
+    def _field(self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str) -> e.Typed:
+        """Return a field of a row.
+
+        Args:
+            base: the row.
+            part: the field's name.
+            node: what was written.
+            known: the row, as an error names it.
+            shown: the field, as an error names it.
+        """
+        if base.type.base != "row":
+            self.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
+        names = [field.lower() if field else None for field in base.type.fields]
+        if part.value not in names:
+            self.context.error("INVALID_COLUMN_REFERENCE", f"Column reference '{shown}' is invalid", node.span)
+        if names.count(part.value) != 1:
+            self.context.error("AMBIGUOUS_NAME", f"Ambiguous row field reference: {part.text}", part.span)
+        index = names.index(part.value)
+        return e.Apply(base.type.parameters[index], "field", (base,), index)
+
+    def _dereference(self, node: s.Dereference) -> e.Typed:
+        base = self.analyze(node.base)
+        return self._field(base, node.field, node, node.base.span.of(self.context.text), node.field.value)
+
+    # -- literals -------------------------------------------------------------------------------------------------
+
+    def _literal(self, node: s.Literal) -> e.Typed:
+        if node.kind == "null":
+            return e.Constant(UNKNOWN, None)
+        if node.kind == "string":
+            return e.Constant(varchar_of(len(node.value)), node.value)
+        if node.kind == "integer":
+            return e.Constant(INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
+        if node.kind == "decimal":
+            found = decimal_literal(node.value)
+            if found is None:
+                self.context.error("INVALID_LITERAL", f"Invalid decimal literal: {node.value}", node.span)
+            return found
+        return e.Constant(Type(node.kind if node.kind != "binary" else "varbinary"), node.value)
+
+    def _typed_literal(self, node: s.TypedLiteral) -> e.Typed:
+        try:
+            found = typed_literal(node.type, node.value)
+        except KeyError:
+            if node.type in ABSENT_TYPES:
+                self.refuse(f"The type {node.type} is not supported by this engine", node)
+            self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
+        if found is None:
+            far = far_moment(node.type, node.value)
+            if far is not None:
+                # Python has no value for it, but the cast of its text has one.
+                return e.Apply(cast_type(VARCHAR, far), "cast", (e.Constant(VARCHAR, node.value),))
+            if node.type == "time" and typed_literal("timestamp", f"2001-01-01 {node.value}") is not None:
+                self.refuse("The type time with time zone is not supported by this engine", node)
+            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid {node.type.upper()} literal", node.span)
+        return found
+
+    def _interval(self, node: s.Interval) -> e.Typed:
+        found = interval_literal(node)
+        if found is None:
+            self.context.error("INVALID_LITERAL", interval_refusal(node), node.span)
+        if is_long_interval(found):
+            self.refuse("An interval of more than 106751991 days is not supported by this engine: it counts microseconds", node)
+        return found
+
+    def _special(self, node: s.Special) -> e.Typed:
+        if node.word == "CURRENT_DATE":
+            return moment_constant(DATE, self.context.now)
+        if node.word in _CLOCKS:
+            kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            self._check_precision(kind, kind, node)
+            return moment_constant(kind, self.context.now)
+        if node.word in _DEFAULTS:
+            name = self.context.tables.default()[_DEFAULTS.index(node.word)]
+            return e.Constant(VARCHAR, name)
+        if node.word == "CURRENT_USER":
+            return e.Constant(VARCHAR, self.context.tables.user())
+        if node.word == "CURRENT_PATH":
+            # Functions are looked for in no schema.
+            return e.Constant(VARCHAR, "")
+        self.refuse(f"{node.word} is not supported by this engine", node)
+
+    def _parameter(self, node: s.Parameter) -> e.Typed:
+        if self.context.parameters is not None:
+            return e.Parameter(UNKNOWN, None, node.span.start)
+        self.context.error(
+            "INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span()
+        )
+
+    def _unsupported(self, node: s.Unsupported) -> e.Typed:
+        self.refuse(f"{node.what} is not supported by this engine", node)
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def _unary(self, node: s.Unary) -> e.Typed:
+        operand = self.analyze(node.operand)
+        fits = is_numeric(operand.type) or operand.type in {INTERVAL_DAY, INTERVAL_YEAR}
+        if node.operator == "+":
+            if not fits:
+                self.context.error("TYPE_MISMATCH", f"Unary '+' operator cannot by applied to {operand.type} type", node.span)
+            return operand
+        if not fits and operand.type != UNKNOWN:
+            self.context.error("TYPE_MISMATCH", f"Cannot negate {operand.type}", node.span)
+        if operand.type == UNKNOWN:
+            self.ambiguous(node)
+        return e.Apply(operand.type, "negate", (operand,))
+
+    def _binary(self, node: s.Binary) -> e.Typed:
+        left, right = self.analyze(node.left), self.analyze(node.right)
+        return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
+
+    def _chain(self, node: s.Chain) -> e.Typed:
+        """Type a long run of operators step by step; each step takes the value so far by a variable."""
+        value = self.analyze(node.first)
+        arguments = [value]
+        for step in node.steps:
+            so_far = e.Variable(value.type, e.SO_FAR)
+            operand = self.analyze(step.operand)
+            if step.operator == "||":
+                value = concatenated(self, step, [so_far, operand])
+            else:
+                value = self._arithmetic(step, so_far, operand)
+            # NULL of no type makes NULL of all that stands before it.
+            arguments = [] if isinstance(value, e.Constant) else arguments
+            arguments.append(value)
+        chain = e.chain_of(value.type, arguments)
+        is_loop = isinstance(chain, e.Apply) and chain.name == "chain" and len(chain.arguments) > DEEPEST_TREE + 1
+        if is_loop and e.has_subquery(chain):
+            # An engine runs so long a chain as a loop, in which it allows no subquery.
+            raise too_deep()
+        return chain
+
+    def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
+        result = arithmetic_type(node.operator, left.type, right.type)
+        if result is None:
+            self._no_operator(node, node.operator, left, right)
+        if result == UNKNOWN:
+            self.ambiguous(node)
+        if UNKNOWN in {left.type, right.type}:
+            for part, other in ((left, right.type), (right, left.type)):
+                if is_numeric(other):
+                    self.context.note_parameter(part, _SHORTEST_DECIMAL if other.base == "decimal" else other)
+            return e.Constant(result, None)
+        if is_numeric(left.type) and is_numeric(right.type):
+            self._check_scale(node, left.type, right.type)
+            left, right = self._alike(left, right, result)
+        elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
+            left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
+        elif node.operator in "*/":
+            left, right = (self._factor(part, node.operator) for part in (left, right))
+        return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _check_scale(self, node: s.Binary | s.Step, left: Type, right: Type) -> None:
+        """A product has the decimals of both factors."""
+        if node.operator == "*" and left.base == right.base == "decimal":
+            scale = left.parameters[1] + right.parameters[1]
+            if scale > MAX_PRECISION:
+                self.context.error(
+                    "INVALID_FUNCTION_ARGUMENT",
+                    f"DECIMAL scale must be in range [0, precision ({MAX_PRECISION})]: {scale}",
+                    node.error_span,
+                )
+
+    def _factor(self, value: e.Typed, operator: str) -> e.Typed:
+        """What an interval is multiplied with or divided by: bigint or double."""
+        if not is_numeric(value.type):
+            return value
+        return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
+
+    def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
+        """Operands as the operator wants them: decimals keep their own precision, other numbers become the result's type."""
+        if result.base == "decimal":
+            return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
+        return self.coerce(left, result), self.coerce(right, result)
+
+    def _no_operator(self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
+        hint = None
+        if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
+            hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
+        self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {left.type} {operator} {right.type}", node.error_span, hint)
+
+    def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
+        common = common_type(left.type, right.type)
+        if common is None:
+            # Trino knows only =, < and <=; it names the others by them.
+            self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+        ordered = node.operator not in {"=", "<>"}
+        if ordered and not is_orderable(common):
+            self._no_operator(node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+        if common.base == "row" and ordered:
+            return self._row_order(node.operator, left, right, common)
+        if common.base == "decimal" and (found := self._with_long_literal(node.operator, left, right)) is not None:
+            return found
+        return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
+
+    def _with_long_literal(self, operator: str, left: e.Typed, right: e.Typed) -> e.Typed | None:
+        """A comparison with a literal that has so many decimals that no type has room for both sides: Trino cuts the literal.
+
+        Returns:
+            None where there is room, or no such literal.
+        """
+        if UNKNOWN in {left.type, right.type}:
+            return None
+        (p1, s1), (p2, s2) = as_decimal(left.type).parameters, as_decimal(right.type).parameters
+        if s1 > s2:
+            left, right, operator = right, left, _TURNED.get(operator, operator)
+        literal = constant_of(right)
+        if max(p1 - s1, p2 - s2) + max(s1, s2) <= MAX_PRECISION or literal is None or literal.value is None:
+            return None
+        kind = as_decimal(left.type)
+        precision, scale = kind.parameters
+        with localcontext(prec=2 * MAX_PRECISION):
+            cut = Decimal(literal.value).quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR) + 0
+            largest = Decimal(10) ** (precision - scale) - Decimal(1).scaleb(-scale)
+            if cut != Decimal(literal.value):
+                # No value equals the literal, and none is beyond the largest: what is NULL stays unknown.
+                cut = largest if operator in {"=", "<>"} else cut
+                operator = {"=": ">", "<>": "<=", "<": "<=", ">=": ">"}.get(operator, operator)
+        return e.Apply(BOOLEAN, operator, (self.coerce(left, kind), e.Constant(kind, f"{cut:f}")))
+
+    def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
+        return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")
+
+    def _logical(self, node: s.Logical) -> e.Typed:
+        terms = [self.boolean(term, "Logical expression term must evaluate to a boolean (actual: {})") for term in node.terms]
+        return e.Apply(BOOLEAN, node.operator.lower(), tuple(terms))
+
+    def _not(self, node: s.Not) -> e.Typed:
+        operand = self.boolean(node.operand, "Value of logical NOT expression must evaluate to a boolean (actual: {})")
+        return e.Apply(BOOLEAN, "not", (operand,))
+
+    def _between(self, node: s.Between) -> e.Typed:
+        value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
+        common = common_type(value.type, low.type)
+        common = common_type(common, high.type) if common else None
+        if common is None or not is_orderable(common):
+            self.context.error(
+                "TYPE_MISMATCH", f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}", node.error_span
+            )
+        value, low, high = self.comparable((value, low, high), common)
+        both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
+        return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
+
+    def _in_list(self, node: s.InList) -> e.Typed:
+        found = long_list(self, node)
+        if found is not None:
+            return found
+        nodes = [node.value, *node.items]
+        parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
+        return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
+
+    def _like(self, node: s.Like) -> e.Typed:
+        value, pattern = self.analyze(node.value), self.analyze(node.pattern)
+        escape = self.analyze(node.escape) if node.escape else None
+        checks = [(value, node.value, "Left side of"), (pattern, node.pattern, "Pattern for")]
+        if escape is not None and node.escape is not None:
+            checks.append((escape, node.escape, "Escape for"))
+        for part, written, side in checks:
+            if not (part.type.base == "varchar" or part.type == UNKNOWN or (part is value and part.type.base == "char")):
+                self.context.error(
+                    "TYPE_MISMATCH",
+                    f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})",
+                    written.error_span,
+                )
+            self.context.note_parameter(part, VARCHAR)
+        return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
+
+    def _is_null(self, node: s.IsNull) -> e.Typed:
+        return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)
+
+    def _is_distinct(self, node: s.IsDistinct) -> e.Typed:
+        left, right = self.analyze(node.value), self.analyze(node.right)
+        common = common_type(left.type, right.type)
+        if common is None:
+            self.context.error("TYPE_MISMATCH", f"Cannot check if {left.type} is identical to {right.type}", node.error_span)
+        return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
+
+    # -- conditional and constructed values -----------------------------------------------------------------------
+
+    def _case(self, node: s.Case) -> e.Typed:
+        operand = self.analyze(node.operand) if node.operand else None
+        conditions = [self._when(node, operand, condition) for condition, _ in node.whens]
+        written = [value for _, value in node.whens] + ([node.default] if node.default else [])
+        values = self.alike([self.analyze(value) for value in written], written, "All CASE results")
+        arguments = [part for pair in zip(conditions, values, strict=False) for part in pair]
+        return e.Apply(values[0].type, "case", (*arguments, *values[len(conditions) :]))
+
+    def _when(self, node: s.Case, operand: e.Typed | None, condition: s.Expression) -> e.Typed:
+        if operand is None or node.operand is None:
+            return self.boolean(condition, "CASE WHEN clause must evaluate to a boolean (actual: {})")
+        right = self.analyze(condition)
+        common = common_type(operand.type, right.type)
+        if common is None:
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}",
+                condition.error_span,
+            )
+        return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
+
+    def _cast(self, node: s.Cast) -> e.Typed:
+        try:
+            target = read_type(node.type)
+        except AnalysisError as error:
+            self.context.error(error.code, error.message, replace(node.span, about=node.type.span))
+        if target == UNKNOWN:
+            self.context.error("TYPE_MISMATCH", "UNKNOWN is not a valid type", node.span)
+        value = self.analyze(node.value)
+        if not can_cast(value.type, target):
+            self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
+        self._check_precision(value.type, target, node)
+        target = cast_type(value.type, target)
+        if value.type == target:
+            return value
+        if not is_cast_supported(value.type, target):
+            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
+        return e.Apply(target, "cast", (value,), "try" if node.safe else None)
+
+    def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:
+        """Values have microseconds here; a literal with more decimals was rounded, which must not be shown as if it were not."""
+        fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
+        if fine is not None:
+            self.context.error(
+                "NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span
+            )
+
+    def _row(self, node: s.RowConstructor) -> e.Typed:
+        items = tuple(self.analyze(item) for item in node.items)
+        return e.Apply(row_of((None, item.type) for item in items), "row", items)
+
+    def _array(self, node: s.ArrayConstructor) -> e.Typed:
+        items = self.alike([self.analyze(item) for item in node.items], node.items, "All ARRAY elements")
+        return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
+
+    def _extract(self, node: s.Extract) -> e.Typed:
+        name = node.field.value
+        value = self.analyze(node.value)
+        if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
+            self.context.error(
+                "TYPE_MISMATCH", f"Cannot extract {node.field.text.upper()} from {value.type}", node.value.error_span
+            )
+        return self.function(name, [value], node)
+
+    def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
+        return at_time_zone(self, self.analyze(node.value), self.analyze(node.zone), node)
+
+    # -- subqueries -----------------------------------------------------------------------------------------------
+
+    def _outside_lambda(self, node: s.ScalarQuery | s.Exists) -> None:
+        if self.site.judged_whole and self.variables:
+            self.context.error("NOT_SUPPORTED", f"{self.site.name} cannot contain subqueries", node.error_span)
+
+    def _scalar(self, node: s.ScalarQuery) -> e.Typed:
+        self._outside_lambda(node)
+        query = self.subquery(node.query)
+        kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
+        return query.as_subquery(kind, "scalar")
+
+    def _exists(self, node: s.Exists) -> e.Typed:
+        self._outside_lambda(node)
+        return self.subquery(node.query).as_subquery(BOOLEAN, "exists")
+
+    def _in_query(self, node: s.InQuery) -> e.Typed:
+        if isinstance(node.value, s.RowConstructor):
+            found = self._row_in_query(node, node.value)
+            return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+        wanted, query, _ = self._against_query(node, "A row on the left of IN (query)")
+        found = query.as_subquery(BOOLEAN, "in", wanted)
+        return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+
+    def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
+        items, query = [self.analyze(item) for item in row.items], self.subquery(node.query)
+        left, right = row_of((None, item.type) for item in items), row_of((f.name, f.type) for f in query.fields)
+        common = common_type(left, right)
+        if common is None:
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                node.error_span,
+            )
+        if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
+            self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
+        kinds = [instant(kind) for kind in common.parameters]
+        values = [self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
+        return query.has_row(values, alike=not outer_columns(query.tree) and (node.negated or node not in self._kept_by))
+
+    def _quantified(self, node: s.Quantified) -> e.Typed:
+        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
+        every = node.quantifier == "ALL"
+        if node.operator == ("<>" if every else "="):
+            found = s.InQuery(node.span, node.value, node.word, node.query, every)
+            self._kept_by += (found,) if node in self._kept_by else ()
+            return self._in_query(found)
+        form = f"{node.operator} {node.quantifier} (query)"
+        value, query, kind = self._against_query(node, f"A row on the left of {form}")
+        if kind.base not in EXTREMES_OF:
+            self.refuse(f"{form} of values of type {kind} is not supported by this engine", node)
+        return quantified(node.operator, value, query, kind, every=every)
+
+    def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
+        """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
+        value, query = self.analyze(node.value), self.subquery(node.query)
+        left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
+        right = row_of((f.name, f.type) for f in query.fields)
+        common = common_type(left, right)
+        if common is None or (value.type.base != "row" and len(query.fields) != 1):
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"Value expression and result of subquery must be of the same type: {left} vs {right}",
+                node.error_span,
+            )
+        if value.type.base == "row":
+            self.refuse(f"{row} is not supported by this engine", node)
+        kind = instant(common.parameters[0])
+        return self.coerce(value, kind), query, kind
+
+    # -- helpers --------------------------------------------------------------------------------------------------
+
+    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+        """Coerce expressions to their common type; the error points at the first that does not fit."""
+        common = UNKNOWN
+        for part, node in zip(parts, nodes, strict=True):
+            wider = common_type(common, part.type)
+            if wider is None:
+                self.no_common_type(
+                    what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.error_span
+                )
+            common = wider
+        return [self.coerce(part, common) for part in parts]
+
+    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, span: Span) -> NoReturn:
+        """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
+        self.context.error(
+            "TYPE_MISMATCH",
+            f"{what} must be the same type or coercible to a common type. "
+            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]",
+            span,
+        )
+
+
+def _terms(node: s.Expression) -> tuple[s.Expression, ...]:
+    """Return the terms of a condition that must all be true."""
+    if isinstance(node, s.Logical) and node.operator == "AND":
+        return tuple(term for part in node.terms for term in _terms(part))
+    return (node,)
+
+
+_METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
+    s.Name: ExpressionAnalyzer._name,
+    s.Dereference: ExpressionAnalyzer._dereference,
+    s.Literal: ExpressionAnalyzer._literal,
+    s.TypedLiteral: ExpressionAnalyzer._typed_literal,
+    s.Interval: ExpressionAnalyzer._interval,
+    s.Special: ExpressionAnalyzer._special,
+    s.Parameter: ExpressionAnalyzer._parameter,
+    s.Unsupported: ExpressionAnalyzer._unsupported,
+    s.Unary: ExpressionAnalyzer._unary,
+    s.Binary: ExpressionAnalyzer._binary,
+    s.Chain: ExpressionAnalyzer._chain,
+    s.Logical: ExpressionAnalyzer._logical,
+    s.Not: ExpressionAnalyzer._not,
+    s.Between: ExpressionAnalyzer._between,
+    s.InList: ExpressionAnalyzer._in_list,
+    s.InQuery: ExpressionAnalyzer._in_query,
+    s.Like: ExpressionAnalyzer._like,
+    s.IsNull: ExpressionAnalyzer._is_null,
+    s.IsDistinct: ExpressionAnalyzer._is_distinct,
+    s.Quantified: ExpressionAnalyzer._quantified,
+    s.Exists: ExpressionAnalyzer._exists,
+    s.ScalarQuery: ExpressionAnalyzer._scalar,
+    s.Call: ExpressionAnalyzer._call,
+    s.Measure: ExpressionAnalyzer.measure,
+    s.Cast: ExpressionAnalyzer._cast,
+    s.Case: ExpressionAnalyzer._case,
+    s.RowConstructor: ExpressionAnalyzer._row,
+    s.ArrayConstructor: ExpressionAnalyzer._array,
+    s.Subscript: subscript,
+    s.AtTimeZone: ExpressionAnalyzer._at_time_zone,
+    s.Extract: ExpressionAnalyzer._extract,
+    j.JsonLookup: json_lookup,
+    j.JsonConstructor: json_constructor,
+}

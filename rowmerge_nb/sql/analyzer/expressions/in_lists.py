@@ -1,0 +1,137 @@
+"""IN over a long list of constants: the list is data, and a value is looked up in it instead of being compared with all of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import pyarrow.compute as pc
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
+from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn, constant_of, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
+from rowmerge_nb.sql.analyzer.rows.values_rows import literal_columns
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.constant_set import ConstantSet
+from rowmerge_nb.sql.typed.types import common_type, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+    from rowmerge_nb.sql.tree.statements import Span
+
+_SHORT: Final = 64
+"""Up to so many values, a list is written value by value."""
+_LONGEST: Final = 5_000
+"""So many values can be written one by one where they cannot be looked up."""
+_LOOKED_UP: Final = frozenset(
+    {"tinyint", "smallint", "integer", "bigint", "decimal", "double", "varchar", "uuid", "varbinary", "date", "timestamp"}
+)
+_VALUE: Final = "v"
+
+
+def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
+    """Analyze IN over a list with many constants; None for a short list.
+
+    Raises:
+        AnalysisError: TYPE_MISMATCH where the value and the list have no common type; NOT_SUPPORTED for a list that is too long for
+            values of its type; what is wrong with an item.
+    """
+    if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
+        return None
+    value = analyzer.analyze(node.value)
+    items = [
+        literal_columns(analyzer.context, item)[0] if isinstance(item, s.Literals) else analyzer.analyze(item)
+        for item in node.items
+    ]
+    common = instant(_common(analyzer, node, value, items))
+    constants, computed = _told_apart(items)
+    if not constants:
+        return e.Apply(BOOLEAN, "in", analyzer.comparable((value, *computed), common), node.negated)
+    column = ConstantColumn.joined(constants)
+    if common.base not in _LOOKED_UP:
+        return _written(analyzer, node, value, items, common)
+    sought, *others = analyzer.comparable((value, *computed), common)
+    found = _set(node, column, common)
+    if not others:
+        return e.Apply(BOOLEAN, "in set", (sought,), (found, node.negated))
+    # A value is in a list if it is in one of two lists that make it up.
+    both = (e.Apply(BOOLEAN, "in set", (sought,), (found, False)), e.Apply(BOOLEAN, "in", (sought, *others), False))
+    either = e.Apply(BOOLEAN, "or", both)
+    return e.Apply(BOOLEAN, "not", (either,)) if node.negated else either
+
+
+def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
+    """Tell constants from what is computed."""
+    columns, constants, computed = [], [], []
+    for item in items:
+        if isinstance(item, ConstantColumn):
+            columns.append(item)
+            continue
+        constant = constant_of(item)
+        if constant is None:
+            computed.append(item)
+        else:
+            constants.append(constant)
+    return [*columns, *([ConstantColumn.of_constants(constants)] if constants else [])], computed
+
+
+def _set(node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
+    rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.error_span)
+    values = pc.unique(rows.table().column(0).combine_chunks())
+    return ConstantSet(common, values.drop_null(), bool(values.null_count))
+
+
+def _written(
+    analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed], common: Type
+) -> e.Typed:
+    """Write a list value by value, of a type whose values are compared in a way of their own."""
+    parts: list[e.Typed] = [value]
+    for item, written in zip(items, node.items, strict=True):
+        if isinstance(item, ConstantColumn) and isinstance(written, s.Literals):
+            parts += map(literal_constant, written.run.texts)
+        elif not isinstance(item, ConstantColumn):
+            parts.append(item)
+    if len(parts) > _LONGEST:
+        analyzer.context.error(
+            "NOT_SUPPORTED",
+            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most",
+            node.error_span,
+            "Cast what is looked for, for instance to varchar; or write IN (VALUES ...).",
+        )
+    return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
+
+
+# -- types --------------------------------------------------------------------------------------------------------------
+
+
+def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> Type:
+    common: Type | None = value.type
+    for item in items:
+        common = common_type(common, item.type) if common is not None and item.type is not None else None
+    return common if common is not None else _refuse(analyzer, node, value, items)
+
+
+def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
+    """Name the first item that does not fit what stands before it."""
+    found: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
+    for item, written in zip(items, node.items, strict=True):
+        if isinstance(written, s.Literals):
+            run = written.run
+            found += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
+        elif isinstance(item, e.Typed):
+            found.append((item.type, partial(_span, written)))
+    common = UNKNOWN
+    for kind, index in found:
+        wider = common_type(common, kind)
+        if wider is None:
+            kinds = ", ".join(dict.fromkeys(str(kind) for kind, _ in found))
+            analyzer.no_common_type("IN value and list items", common, kind, kinds, index())
+        common = wider
+    raise AssertionError(node)
+
+
+def _span(node: s.Expression) -> Span:
+    return node.error_span

@@ -1,0 +1,191 @@
+"""Gives JSON_EXISTS, JSON_VALUE and JSON_QUERY their meaning: their types, and what tells one call from another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.parser.definitions import read_type
+from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
+from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree.json_paths import Variable, parts_of_path
+from rowmerge_nb.sql.tree.statements import Span
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.json import Looked
+from rowmerge_nb.sql.typed.types import can_coerce, is_numeric, is_text, too_precise
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree import syntax as s
+    from rowmerge_nb.sql.tree.json_paths import JsonPath
+
+_DATETIME: Final = frozenset({"date", "time", "time with time zone", "timestamp", "timestamp with time zone"})
+_FORMATS: Final = {"JSON": "JSON", **{f"UTF{bits}": f"JSON ENCODING UTF{bits}" for bits in (8, 16, 32)}}
+
+
+def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
+    """Analyze JSON_EXISTS, JSON_VALUE or JSON_QUERY.
+
+    Raises:
+        AnalysisError: with Trino's words where Trino refuses the call, with NOT_SUPPORTED where only this engine does.
+    """
+    if node.path_name is not None:
+        analyzer.context.error("INVALID_PATH", f"JSON path name is not allowed in {node.name} function", node.path_name.span)
+    document = read_as_json(analyzer, node.input, f"{node.name} function input argument")
+    path = _path(analyzer, node)
+    variables, values = _passed(analyzer, node, path)
+    kind, defaults = {"JSON_EXISTS": _exists, "JSON_VALUE": _value, "JSON_QUERY": _query}[node.name](analyzer, node)
+    arguments = (document, *values, *defaults)
+    _without_queries(analyzer, node, node.name, arguments)
+    missing = "FALSE" if node.name == "JSON_EXISTS" else "NULL"
+    on_empty, on_error = (behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error))
+    looked = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
+    return e.Apply(kind, "written", arguments, e.Written(node.name, looked))
+
+
+def _without_queries(analyzer: CallAnalyzer, node: s.Expression, name: str, values: tuple[e.Typed, ...]) -> None:
+    if any(isinstance(part, e.Subquery) for value in values for part in e.walk(value)):
+        analyzer.refuse(f"{name} over a subquery is not supported by this engine", node)
+
+
+def read_as_json(analyzer: CallAnalyzer, given: j.JsonInput, what: str) -> e.Typed:
+    """Analyze a value that is read as JSON; it must be text. ``what`` names it in a refusal.
+
+    Raises:
+        AnalysisError: TYPE_MISMATCH where Trino reads no JSON from the type, NOT_SUPPORTED where only this engine does not.
+    """
+    value = analyzer.analyze(given.value)
+    form = given.format or "JSON"
+    fits = value.type.base == "varchar" and form == "JSON"
+    if not (fits or value.type in {UNKNOWN, Type("varbinary")}):
+        said = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
+        hint = "Write json_format(...) around a value of type json." if value.type.base == "json" else None
+        analyzer.context.error("TYPE_MISMATCH", said, given.value.error_span, hint)
+    if value.type.base == "varbinary":
+        analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", given.value)
+    return analyzer.coerce(value, VARCHAR)
+
+
+_PASSED: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "unknown"})
+
+
+def _passed(
+    analyzer: CallAnalyzer, node: j.JsonLookup, path: JsonPath
+) -> tuple[tuple[tuple[str, bool], ...], tuple[e.Typed, ...]]:
+    """Return the path's variables, of each whether it is read as JSON, and their values."""
+    found: dict[str, tuple[bool, e.Typed]] = {}
+    for given, name in node.passing:
+        known = analyzer.context.canonical(name)
+        if known in found:
+            analyzer.context.error(
+                "DUPLICATE_PARAMETER_NAME", f"{known} JSON path parameter is specified more than once", name.span
+            )
+        if given.format:
+            found[known] = True, read_as_json(analyzer, given, f"{node.name} function JSON path parameter")
+            continue
+        value = analyzer.analyze(given.value)
+        if value.type.base not in _PASSED:
+            analyzer.refuse(f"A parameter of a JSON path of type {value.type} is not supported by this engine", given.value)
+        found[known] = False, value
+    for part in parts_of_path(path.root):
+        if isinstance(part, Variable) and part.name not in found:
+            hint = f'. Try quoting "{part.name}" in the PASSING clause to match case' if part.name.upper() in found else ""
+            analyzer.context.error("INVALID_PATH", f"no value passed for parameter {part.name}{hint}", node.path.span)
+    return tuple((name, is_json) for name, (is_json, _) in found.items()), tuple(value for _, value in found.values())
+
+
+def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
+    literal = analyzer.analyze(node.path)
+    assert isinstance(literal, e.Constant)
+    assert literal.value is not None
+    try:
+        return parse_path(literal.value)
+    except PathSyntaxError as error:
+        span, index = node.path.span, error.offset
+        line, before = span.line + literal.value.count("\n", 0, index), literal.value.rfind("\n", 0, index)
+        column = index - before if line > span.line else span.column + 1 + index
+        begin = min(span.start + 1 + index, span.end)
+        analyzer.context.error("SYNTAX_ERROR", error.message, Span(begin, span.end, line, column))
+    except PathRefusedError as error:
+        here = "" if error.everywhere else f" in the JSON path '{literal.value}' is not supported by this engine"
+        analyzer.refuse(f"{error}{here}", node.path)
+
+
+def _returned(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
+    if node.returning is None:
+        return VARCHAR
+    try:
+        kind = read_type(node.returning)
+    except AnalysisError:
+        analyzer.context.error("TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.error_span)
+    if too_precise(kind):
+        analyzer.refuse(f"The type {kind} is not supported by this engine: its values have microseconds", node)
+    return kind
+
+
+# -- JSON_EXISTS ------------------------------------------------------------------------------------------------------
+
+_Part = tuple[Type, list[e.Typed]]
+
+
+def _exists(_analyzer: CallAnalyzer, _node: j.JsonLookup) -> _Part:
+    return BOOLEAN, []
+
+
+# -- JSON_VALUE -------------------------------------------------------------------------------------------------------
+
+
+def _value(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
+    kind = _returned(analyzer, node)
+    if not (is_text(kind) or is_numeric(kind) or kind == BOOLEAN or kind.base in _DATETIME):
+        shown = node.returning.text if node.returning else kind
+        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {shown}", node.error_span)
+    empty, error = (
+        _default(analyzer, behavior, kind, when) for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
+    )
+    return kind, [default for default in (empty, error) if default is not None]
+
+
+def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type, when: str) -> e.Typed | None:
+    if behavior is None or behavior.default is None:
+        return None
+    value = analyzer.analyze(behavior.default)
+    if not can_coerce(value.type, kind):
+        analyzer.context.error(
+            "TYPE_MISMATCH",
+            f"Function JSON_VALUE default ON {when} result must evaluate to a {kind} (actual: {value.type})",
+            behavior.default.error_span,
+        )
+    return analyzer.coerce(value, kind)
+
+
+# -- JSON_QUERY -------------------------------------------------------------------------------------------------------
+
+
+def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
+    if node.wrapper != "WITHOUT" and node.quotes is not None:
+        analyzer.context.error(
+            "INVALID_FUNCTION_ARGUMENT",
+            f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER behavior",
+            node.error_span,
+        )
+    return output_type(analyzer, node), []
+
+
+def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -> Type:
+    """Return the type that a call returns JSON text as.
+
+    Raises:
+        AnalysisError: TYPE_MISMATCH where Trino does not write JSON as the type, NOT_SUPPORTED where only this engine does not.
+    """
+    kind = _returned(analyzer, node)
+    form = node.output_format or "JSON"
+    binary = kind.base == "varbinary"
+    if not (binary or (form == "JSON" and is_text(kind))):
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Cannot output JSON value as {kind} using formatting {_FORMATS[form]}", node.error_span
+        )
+    if form in {"UTF16", "UTF32"}:
+        analyzer.refuse(f"{node.name} with ENCODING {form} is not supported by this engine", node)
+    return kind

@@ -1,0 +1,265 @@
+"""Functions of dates, times and timestamps that a row of the table of functions cannot describe.
+
+What they give depends on a unit (``date_trunc``), a pattern (``format_datetime``) or the zone that a value carries. Every one of
+them is made out of analyzed arguments; what is not refused here or made here, the table of functions decides.
+"""
+
+# All makers of calls have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer.expressions.moment_zones import ZONE_MAKERS, written, zone_argument
+from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_exact, is_text, is_zoned, varchar_of, zoned
+from rowmerge_nb.sql.typed.zones import session_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree.syntax import Expression
+
+    Maker: TypeAlias = Callable[[CallAnalyzer, list[e.Typed], Expression], e.Typed | None]
+
+_WITH_ZONE: Final = "timestamp with time zone"
+_MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
+_CODE: Final = "INVALID_FUNCTION_ARGUMENT"
+_MILLISECONDS: Final = Type("timestamp", (3,))
+_ZONED_MILLISECONDS: Final = zoned(Type(_WITH_ZONE, (3,)))
+
+
+def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression) -> e.Typed | None:
+    """Make the call of a function of moments, or give None where the table of functions decides.
+
+    Args:
+        analyzer: knows the statement, for errors.
+        name: the function.
+        values: its analyzed arguments.
+        node: the call, for places.
+    """
+    maker = _MAKERS.get(name)
+    return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
+
+
+def _with_typed_nulls(name: str, values: Sequence[e.Typed]) -> list[e.Typed]:
+    """Return NULL alone the type that Trino takes it for at its place."""
+    kinds = (*_NULLS.get(name, ()), *[UNKNOWN] * len(values))
+    return [e.Constant(kind, None) if value.type == UNKNOWN else value for value, kind in zip(values, kinds, strict=False)]
+
+
+def _is_moment(value: e.Typed) -> bool:
+    return value.type.base in _MOMENTS
+
+
+def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
+    """Functions that look at the wall clock alone: of a timestamp with time zone at that of its zone. DATE of text is a cast."""
+    if name == "date" and len(values) == 1 and is_text(values[0].type):
+        return analyzer.coerce(values[0], DATE)
+    if not any(value.type.base == _WITH_ZONE for value in values):
+        return None
+    clocks = [
+        e.Apply(Type("timestamp", value.type.parameters), "cast", (value,)) if value.type.base == _WITH_ZONE else value
+        for value in values
+    ]
+    return analyzer.function(name, clocks, node)
+
+
+def _clock_function(name: str) -> Maker:
+    return lambda analyzer, values, node: _on_clock(analyzer, values, name, node)
+
+
+# -- units ------------------------------------------------------------------------------------------------------------
+
+
+def _is_dated(value: e.Typed) -> bool:
+    return value.type.base in _MOMENTS or value.type.base in {"date", "time"}
+
+
+def _is_moved(analyzer: CallAnalyzer, value: e.Typed, node: Expression) -> bool:
+    """Return whether it is what moves by units NULL alone is of too many types."""
+    if value.type == UNKNOWN:
+        analyzer.ambiguous(node)
+    return _is_dated(value)
+
+
+def _date_trunc(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 2 or not is_text(values[0].type) or not _is_moved(analyzer, values[1], node):
+        return None
+    unit, value = values
+    return written(value.type, "date_trunc", unit, value)
+
+
+def _date_add(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 3 or not is_text(values[0].type) or not can_coerce(values[1].type, BIGINT):
+        return None
+    if not _is_moved(analyzer, values[2], node):
+        return None
+    unit, amount, value = values[0], analyzer.coerce(values[1], BIGINT), values[2]
+    return written(value.type, "date_add", unit, amount, value)
+
+
+def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 3 or not is_text(values[0].type):
+        return None
+    unit = values[0]
+    if all(value.type == UNKNOWN for value in values[1:]):
+        return e.Constant(BIGINT, None)
+    if not (_is_dated(values[1]) or _is_dated(values[2])):
+        return None
+    common = common_type(values[1].type, values[2].type)
+    if common is None:
+        return None
+    first, second = (analyzer.coerce(value, common) for value in values[1:])
+
+    return written(BIGINT, "date_diff", unit, first, second)
+
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+def _tokens(
+    analyzer: CallAnalyzer, read: Callable[[str], tuple[Token, ...]], pattern: e.Typed, node: Expression
+) -> tuple[Token, ...]:
+    if not isinstance(pattern, e.Constant) or pattern.value is None:
+        analyzer.refuse("A date pattern that is not a literal is not supported by this engine", node)
+    try:
+        return read(pattern.value)
+    except PatternError as error:
+        analyzer.context.error(_CODE, str(error), node.error_span)
+
+
+_OF_ZONES: Final = frozenset({"zone", "zone name", "offset"})
+
+
+def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
+    def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+        if len(values) != 2 or values[0].type.base not in {"date", *_MOMENTS} or not is_text(values[1].type):
+            return None
+        if any(map(e.is_null, values)):
+            return e.Constant(VARCHAR, None)
+        tokens = _tokens(analyzer, read, values[1], node)
+        value = analyzer.coerce(values[0], _MILLISECONDS) if values[0].type == DATE else values[0]
+        if value.type.base == "timestamp" and any(token.field in _OF_ZONES for token in tokens):
+            analyzer.context.error(
+                _CODE,
+                f"{name} for TIMESTAMP type, cannot use 'Z' nor 'z' in format, as this type does not contain TZ information",
+                node.error_span,
+            )
+        if is_zoned(value.type) and any(token.field == "zone name" for token in tokens):
+            analyzer.refuse("Names of time zones (z) in a pattern are not supported by this engine: write ZZZ", node)
+
+        return written(VARCHAR, name, value, key=tokens)
+
+    return make
+
+
+def _parse(read: Callable[[str], tuple[Token, ...]], name: str, kind: Type) -> Maker:
+    def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+        if len(values) != 2 or not all(is_text(value.type) for value in values):
+            return None
+        if any(map(e.is_null, values)):
+            return e.Constant(kind, None)
+        return written(kind, name, values[0], key=_tokens(analyzer, read, values[1], node))
+
+    return make
+
+
+# -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
+
+
+def _iso_timestamp(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 1 or not is_text(values[0].type):
+        return None
+
+    return written(_ZONED_MILLISECONDS, "from_iso8601_timestamp", values[0])
+
+
+def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 1 or not is_text(values[0].type):
+        return None
+
+    return written(DATE, "from_iso8601_date", values[0])
+
+
+def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 1 or not _is_moment(values[0]):
+        return None
+    kind = values[0].type
+    if kind.parameters[0] > 6:
+        return None
+
+    # The digits of years have room for twelve characters, and an offset is one of six.
+    decimals = kind.parameters[0] + 1 if kind.parameters[0] else 0
+    longest = 22 + decimals + (6 if kind.base == _WITH_ZONE else 0)
+    return written(varchar_of(longest), "to_iso8601", values[0])
+
+
+def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if not values or not can_coerce(values[0].type, Type("double")):
+        return None
+    seconds = analyzer.coerce(values[0], Type("double"))
+    if len(values) == 1:
+        if session_zone() == "UTC":
+            return written(Type(_WITH_ZONE, (3,)), "from_unixtime", seconds)
+        return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, e.Constant(VARCHAR, session_zone()))
+    if len(values) == 2 and (is_text(values[1].type) or values[1].type == UNKNOWN):
+        zone = zone_argument(analyzer, values[1], node, unknown="unsupported zone")
+        return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, zone)
+    if len(values) == 3 and all(can_coerce(value.type, BIGINT) for value in values[1:]):
+        hours, minutes = (analyzer.coerce(value, BIGINT) for value in values[1:])
+        return written(_ZONED_MILLISECONDS, "from_unixtime", seconds, hours, minutes)
+    return None
+
+
+def _to_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    """A clock is that of the session's zone; by that of UTC the number is read off the clock itself, for which the table has a row."""
+    if len(values) != 1 or values[0].type.base != "timestamp" or session_zone() == "UTC":
+        return None
+    return analyzer.function("to_unixtime", [analyzer.coerce(values[0], Type(_WITH_ZONE, values[0].type.parameters))], node)
+
+
+def _nanoseconds(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+    if len(values) != 1 or not (is_exact(values[0].type) or is_text(values[0].type) or values[0].type == UNKNOWN):
+        return None
+    analyzer.refuse("Nanoseconds are not supported by this engine: its timestamps have microseconds", node)
+
+
+_CLOCK_FUNCTIONS: Final = (
+    *("year", "quarter", "month", "week", "week_of_year", "day", "day_of_month", "day_of_week", "dow", "day_of_year", "doy"),
+    *("year_of_week", "yow", "hour", "minute", "second", "millisecond", "last_day_of_month", "date"),
+)
+
+_NULLS: Final[dict[str, tuple[Type, ...]]] = {
+    **dict.fromkeys(("date_format", "format_datetime", "with_timezone"), (_MILLISECONDS, VARCHAR)),
+    **dict.fromkeys(("date_parse", "parse_datetime"), (VARCHAR, VARCHAR)),
+    **dict.fromkeys(("from_iso8601_timestamp", "from_iso8601_date", "date_trunc", "date_diff"), (VARCHAR,)),
+    **dict.fromkeys(("timezone", "timezone_hour", "timezone_minute"), (Type(_WITH_ZONE, (3,)),)),
+    "at_timezone": (Type(_WITH_ZONE, (3,)), VARCHAR),
+    "date_add": (VARCHAR, BIGINT),
+}
+"""What NULL alone is taken for, place by place."""
+
+_MAKERS: Final[dict[str, Maker]] = {
+    **ZONE_MAKERS,
+    **{name: _clock_function(name) for name in _CLOCK_FUNCTIONS},
+    "date_trunc": _date_trunc,
+    "date_add": _date_add,
+    "date_diff": _date_diff,
+    "date_format": _format(mysql_tokens, "date_format"),
+    "format_datetime": _format(joda_tokens, "format_datetime"),
+    "date_parse": _parse(mysql_tokens, "date_parse", _MILLISECONDS),
+    "parse_datetime": _parse(joda_tokens, "parse_datetime", _ZONED_MILLISECONDS),
+    "from_iso8601_timestamp": _iso_timestamp,
+    "from_iso8601_date": _iso_date,
+    "to_iso8601": _to_iso8601,
+    "from_unixtime": _from_unixtime,
+    "to_unixtime": _to_unixtime,
+    "from_unixtime_nanos": _nanoseconds,
+    "from_iso8601_timestamp_nanos": _nanoseconds,
+}

@@ -1,0 +1,56 @@
+"""Comparisons with all or any of the values of a query: ``x > ALL (query)`` by the query's counts and its extremes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type, row_of
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.readings import subquery
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
+
+EXTREMES_OF: Final = frozenset(
+    {"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double", "varchar", "char", "boolean", "varbinary"}
+    | {"date", "time", "timestamp", "timestamp with time zone", "uuid", "interval day to second", "interval year to month"}
+)
+"""The types whose values Spark and Trino put in the same order, as MIN and MAX need it."""
+
+_UNKNOWN: Final = e.Constant(BOOLEAN, None)
+
+
+def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool) -> e.Typed:
+    """Return the meaning of ``value operator ALL (query)``, or with ``every`` false of ANY.
+
+    Of no rows ALL is true and ANY is false. A NULL among the rows leaves open what the other rows do not decide.
+
+    Args:
+        operator: the comparison.
+        value: the left side, already of the common type.
+        query: the query, of one column.
+        kind: the common type.
+        every: ALL rather than ANY.
+    """
+    shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
+    facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
+    found = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
+    rows, known, least, most = (
+        e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
+    )
+    decisive = {
+        "<": (least,) if every else (most,),
+        "<=": (least,) if every else (most,),
+        ">": (most,) if every else (least,),
+        ">=": (most,) if every else (least,),
+        "=": (least, most),
+        "<>": (least, most),
+    }[operator]
+    none = e.Apply(BOOLEAN, "=" if every else "<>", (rows, e.Constant(BIGINT, "0")))
+    compared = [e.Apply(BOOLEAN, operator, (value, bound)) for bound in decisive]
+    if every:
+        complete = e.Apply(BOOLEAN, "or", (e.Apply(BOOLEAN, "=", (known, rows)), _UNKNOWN))
+        return e.Apply(BOOLEAN, "or", (none, e.Apply(BOOLEAN, "and", (*compared, complete))))
+    incomplete = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "<>", (known, rows)), _UNKNOWN))
+    return e.Apply(BOOLEAN, "and", (none, e.Apply(BOOLEAN, "or", (*compared, incomplete))))

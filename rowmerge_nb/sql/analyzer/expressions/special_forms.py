@@ -1,0 +1,158 @@
+"""Analyzes what is written as a call and has rules of its own: COALESCE, NULLIF, IF, TRY, typeof, GREATEST, JSON paths."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer.expressions.concatenation import concat
+from rowmerge_nb.sql.analyzer.expressions.typed_literals import moment_constant
+from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, is_orderable, is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree import syntax as s
+
+_NOW: Final = Type("timestamp with time zone", (3,))
+_SAFE: Final = frozenset(
+    {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}
+)
+
+
+def _coalesce(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    parts = analyzer.alike([analyzer.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
+    return e.Apply(parts[0].type, "coalesce", tuple(parts))
+
+
+def _nullif(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    first, second = (analyzer.analyze(argument) for argument in node.arguments)
+    common = common_type(first.type, second.type)
+    if common is None:
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Types are not comparable with NULLIF: {first.type} vs {second.type}", node.error_span
+        )
+    same = e.Apply(BOOLEAN, "=", analyzer.comparable((first, second), common))
+    return e.Apply(first.type, "nullif", (first, same))
+
+
+def _if(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    condition = analyzer.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
+    values = [analyzer.analyze(argument) for argument in node.arguments[1:]]
+    if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Result types for IF must be the same: {values[0].type} vs {values[1].type}", node.error_span
+        )
+    values = analyzer.alike(values, node.arguments[1:], "IF results")
+    return e.Apply(values[0].type, "case", (condition, *values))
+
+
+def _try(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    value = analyzer.analyze(node.arguments[0])
+    risky = _hidden_failure(value)
+    if risky is not None:
+        analyzer.refuse(f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node)
+    return e.Apply(value.type, "try", (value,))
+
+
+def _typeof(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    values = [analyzer.analyze(argument) for argument in node.arguments]
+    if len(values) != 1:
+        analyzer.unexpected(node, [value.type for value in values], "typeof(t) T")
+    name = e.Constant(VARCHAR, str(values[0].type))
+    if not any(isinstance(part, (e.Aggregate, e.Column)) for part in e.walk(values[0])):
+        return name
+    # What it is asked of is read all the same: an aggregate makes one row of many, and outside of one a column must be grouped by.
+    return e.Apply(VARCHAR, "case", (e.Apply(BOOLEAN, "is null", (values[0],), False), name, name))
+
+
+def _extreme(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    values = [analyzer.analyze(argument) for argument in node.arguments]
+    kinds = [value.type for value in values]
+    common: Type | None = UNKNOWN
+    for kind in kinds:
+        common = common_type(common, kind) if common is not None else None
+    if common is None or not values or not is_orderable(common):
+        analyzer.unexpected(node, kinds, f"{node.name}(E) E:orderable")
+    return e.Apply(common, node.name, tuple(analyzer.coerce(value, common) for value in values))
+
+
+def _json_path(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    """JSON_EXTRACT and its kin; their paths are read here."""
+    values = [analyzer.analyze(argument) for argument in node.arguments]
+    kinds = [value.type for value in values]
+    fits = len(kinds) == 2 and kinds[0].base in {"varchar", "json", "unknown"} and (is_text(kinds[1]) or kinds[1] == UNKNOWN)
+    if not fits:
+        analyzer.unexpected(node, kinds, f"{node.name}(json, jsonpath), {node.name}(varchar(x), jsonpath)")
+    value, path = values
+    if node.name == "json_extract_scalar" and value.type == UNKNOWN:
+        analyzer.ambiguous(node)
+    scalar = value.type if value.type.base == "varchar" else VARCHAR
+    result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, scalar)
+    if not isinstance(path, e.Constant):
+        analyzer.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
+    if UNKNOWN in {value.type, path.type} or path.value is None or e.is_null(value):
+        return e.Constant(result, None)
+    try:
+        tokens = path_tokens(path.value)
+    except JsonPathError:
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.error_span)
+    if not is_supported(tokens):
+        analyzer.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
+    return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
+
+
+def _now(analyzer: CallAnalyzer, node: s.Call) -> e.Typed:
+    if node.arguments:
+        analyzer.unexpected(node, [analyzer.analyze(argument).type for argument in node.arguments], "now()")
+    return moment_constant(_NOW, analyzer.context.now)
+
+
+def _can_fail(node: e.Typed) -> bool:
+    """Can evaluating it raise an error?"""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
+            return True
+        if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
+            return True
+        if isinstance(part, e.Subquery):
+            return True
+    return False
+
+
+def _hidden_failure(node: e.Typed) -> str | None:
+    """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name == "function":
+            lambdas = [argument.body for argument in part.arguments if isinstance(argument, e.Function)]
+            if any(_can_fail(body) for body in lambdas):
+                return str(part.detail.name)
+        if isinstance(part, e.Apply) and part.name in _SAFE:
+            risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
+            if part.name == "case" and len(part.arguments) % 2:
+                risky = part.arguments[:-1:2]
+            if any(_can_fail(argument) for argument in risky):
+                return part.name
+    return None
+
+
+SPECIAL_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "if": _if,
+    "try": _try,
+    "typeof": _typeof,
+    "greatest": _extreme,
+    "least": _extreme,
+    "concat": concat,
+    "now": _now,
+    "json_extract": _json_path,
+    "json_extract_scalar": _json_path,
+    "json_size": _json_path,
+}
+"""The names of calls that are analyzed here, and the function that does it."""

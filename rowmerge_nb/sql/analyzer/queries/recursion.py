@@ -1,0 +1,217 @@
+"""WITH RECURSIVE: which of its queries is recursive, by Trino's rules about its shape and about where its own name may stand, and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries, check_columns
+from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
+from rowmerge_nb.sql.session_properties import MOST_STEPS, RECURSION
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.readings import outer_columns
+from rowmerge_nb.sql.typed.types import can_coerce, instant
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.statements import Span
+
+_INVALID: Final = "INVALID_RECURSIVE_REFERENCE"
+_OUTSIDE: Final = "recursive reference outside of FROM clause of the step relation of recursion"
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """A recursive query: ``anchor UNION [ALL] step``, in which the step names the query itself once."""
+
+    anchor: s.QueryBody
+    step: s.QueryBody
+    distinct: bool
+
+
+def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
+    """Return a query of WITH RECURSIVE as a recursion; None for one that does not name itself, which is a query like others.
+
+    Raises:
+        AnalysisError: MISSING_COLUMN_ALIASES, NESTED_RECURSIVE, INVALID_RECURSIVE_REFERENCE, INVALID_LIMIT_CLAUSE, NOT_SUPPORTED.
+    """
+    if not entry.columns:
+        context.error("MISSING_COLUMN_ALIASES", "missing column aliases in recursive WITH query", entry.span)
+    nested = next((part for part in _parts(entry.query) if isinstance(part, s.QueryNode) and part.recursive), None)
+    if nested is not None:
+        context.error("NESTED_RECURSIVE", "nested recursive WITH query", nested.span)
+    name, query = entry.name.value, entry.query
+    union = query.body
+    found = None
+    if isinstance(union, s.SetOperation) and union.operator == "UNION":
+        found = _shaped(context, union, name)
+    if found is None:
+        own = next(_references(query, name), None)
+        if own is not None:
+            context.error(_INVALID, "recursive reference not allowed in this context", own.span)
+        return None
+    if query.named:
+        context.error("NOT_SUPPORTED", "immediate WITH clause in recursive query", query.span)
+    if query.order_by:
+        context.error("NOT_SUPPORTED", "immediate ORDER BY clause in recursive query", query.order_by[0].span)
+    if query.offset is not None:
+        context.error("NOT_SUPPORTED", "immediate OFFSET clause in recursive query", query.span)
+    if query.limit is not None:
+        context.error("INVALID_LIMIT_CLAUSE", "immediate FETCH FIRST / LIMIT clause in recursive query", _limit(query))
+    return found
+
+
+def recursive_rows(
+    context: Context,
+    entry: s.NamedQuery,
+    recursion: Recursion,
+    seen: NamedQueries,
+    analyze: Callable[[s.QueryBody, NamedQueries], QueryResult],
+) -> QueryResult:
+    """Return the rows of a recursion: those of its anchor, and those of each step over the rows of the step before it.
+
+    As on Trino there are ``max_recursion_depth`` steps whether they have rows or not, and one more must have none. EXPLAIN shows it as one
+    node: values of a step would come in its plan as often as all steps after it name them.
+
+    Args:
+        context: the statement's state.
+        entry: the query of WITH.
+        recursion: its parts.
+        seen: the queries of WITH that it sees.
+        analyze: analyzes a query that sees such queries.
+    """
+    anchor = analyze(recursion.anchor, seen)
+    check_columns(context, entry, len(anchor.fields))
+    kinds = [field.type for field in anchor.fields]
+    levels = [anchor]
+    most = int(context.tables.settings().get(RECURSION, MOST_STEPS))
+    for _ in range(most + 1):
+        before = NamedQueries(seen, {entry.name.value: (0, analyzed(entry, levels[-1]))}, 1)
+        found = analyze(recursion.step, before)
+        _check_step(context, recursion.step, found, kinds)
+        step = found.coerced_to(kinds)
+        levels.append(replace(step, tree=q.Stepped(step.tree)))
+    if any(outer_columns(level.tree) for level in levels):
+        context.error(
+            "NOT_SUPPORTED",
+            "A recursive query cannot read columns of a query around it in this engine",
+            entry.span,
+            "Join what it gives with that query.",
+        )
+    limit = f"Recursion depth limit exceeded ({most}). Use 'max_recursion_depth' session property to modify the limit."
+    levels[-1] = replace(levels[-1], tree=q.Failing(levels[-1].tree, "NOT_SUPPORTED", limit))
+    if recursion.distinct:
+        kinds = [instant(kind) for kind in kinds]
+        levels = [level.coerced_to(kinds) for level in levels]
+    symbols = [context.symbols.new(field.symbol) for field in anchor.fields]
+    fields = tuple(
+        replace(field, symbol=symbol, type=kind, qualifier=())
+        for field, symbol, kind in zip(anchor.fields, symbols, kinds, strict=True)
+    )
+    columns = tuple(e.Column(field.type, field.symbol) for field in fields)
+    return QueryResult(fields, q.Recursive(tuple(level.tree for level in levels), columns, recursion.distinct))
+
+
+@dataclass(frozen=True)
+class AnalyzedQuery(s.QueryBody):
+    """A query that was analyzed where its name was defined."""
+
+    result: QueryResult
+
+    def renamed(self, context: Context) -> QueryResult:
+        """Return it with symbols of its own."""
+        result = self.result
+        fields = tuple(replace(field, symbol=context.symbols.new(field.symbol)) for field in result.fields)
+        pairs = zip(fields, result.fields, strict=True)
+        columns = tuple((e.Column(new.type, new.symbol), e.Column(old.type, old.symbol)) for new, old in pairs)
+        return replace(result, fields=fields, tree=q.Coerced(result.tree, columns))
+
+
+def analyzed(entry: s.NamedQuery, result: QueryResult) -> s.NamedQuery:
+    """Return a query of WITH that has these rows."""
+    span = entry.query.span
+    return replace(entry, query=s.QueryNode(span, (), AnalyzedQuery(span, result), (), None, None))
+
+
+def _check_step(context: Context, node: s.QueryBody, found: QueryResult, kinds: Sequence[Type]) -> None:
+    """Refuse a step whose rows are not those of the anchor in number or types of columns."""
+    if len(found.fields) != len(kinds):
+        context.error(
+            "TYPE_MISMATCH",
+            f"base and step relations of recursion have different number of fields: {len(kinds)}, {len(found.fields)}",
+            node.span,
+        )
+    for number, (field, kind) in enumerate(zip(found.fields, kinds, strict=True), 1):
+        if not can_coerce(field.type, kind):
+            context.error(
+                "TYPE_MISMATCH",
+                f"recursion step relation output type ({field.type}) is not coercible to recursion base relation output type ({kind})"
+                f" at column {number}",
+                node.span,
+            )
+
+
+def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | None:
+    """Check where the query's own name stands; None where it does not."""
+    early = next(_references(union.left, name), None)
+    if early is not None:
+        context.error(_INVALID, "WITH table name is referenced in the base relation of recursion", early.span)
+    own = list(_references(union.right, name))
+    if len(own) > 1:
+        context.error(_INVALID, "multiple recursive references in the step relation of recursion", own[1].span)
+    if not own:
+        return None
+    inner: s.QueryBody = union.right
+    while isinstance(inner, s.QueryNode):
+        if inner.limit is not None:
+            context.error("INVALID_LIMIT_CLAUSE", "FETCH FIRST / LIMIT clause in the step relation of recursion", _limit(inner))
+        inner = inner.body
+    if not isinstance(inner, s.Select) or next(_references(inner.relation, name), None) is None:
+        context.error(_INVALID, _OUTSIDE, own[0].span)
+    for part in _parts(inner.relation):
+        _check_side(context, part, name)
+    return Recursion(union.left, union.right, union.distinct)
+
+
+def _check_side(context: Context, part: s.Node, name: str) -> None:
+    """Refuse the query's own name on a side of which rows may be missing in the result, or be taken away from it."""
+    if isinstance(part, s.Join):
+        left, right = part.kind in {"RIGHT", "FULL"}, part.kind in {"LEFT", "FULL"}
+        said = f"source of {part.kind} join"
+    elif isinstance(part, s.SetOperation) and part.operator == "EXCEPT":
+        left, right = not part.distinct, True
+        said = f"relation of EXCEPT {'DISTINCT' if part.distinct else 'ALL'}"
+    else:
+        return
+    for refused, side, word in ((left, part.left, "left"), (right, part.right, "right")):
+        own = next(_references(side, name), None)
+        if refused and own is not None:
+            context.error(_INVALID, f"recursive reference in {word} {said}", own.span)
+
+
+def _limit(query: s.QueryNode) -> Span:
+    return query.fetch or query.span
+
+
+def _references(node: Any, name: str) -> Iterator[s.Node]:
+    """Yield the places where a query of WITH is named, those left out at which another one has its name."""
+    for part in _parts(node, name):
+        if isinstance(part, s.Table | s.TableBody) and [word.value for word in part.name.parts] == [name]:
+            yield part
+
+
+def _parts(node: Any, hidden: str = "") -> Iterator[s.Node]:
+    """Yield a node and all within it, queries in expressions too, without those that define a query of a name themselves."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from _parts(part, hidden)
+    elif isinstance(node, s.Node):
+        if isinstance(node, s.QueryNode) and any(entry.name.value == hidden for entry in node.named):
+            return
+        yield node
+        for field in node.__dataclass_fields__:
+            yield from _parts(getattr(node, field), hidden)

@@ -1,0 +1,477 @@
+"""Analyzes what stands in FROM and USING: tables, subqueries, joins, UNNEST, with or without an alias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.queries.correlation import is_separable
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.queries.table_functions import kept_columns, sequence_rows, table_arguments
+from rowmerge_nb.sql.analyzer.queries.table_versions import version_of
+from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.readings import is_cut, is_deterministic, outer_columns, subquery
+from rowmerge_nb.sql.typed.types import common_type, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding, ViewBinding
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.statements import Identifier, TableName
+
+_NO_CIRCLE: Final = "Write CREATE OR REPLACE VIEW with a query that reads neither the view itself nor one that reads it."
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """An analyzed query.
+
+    Args:
+        fields: its output columns.
+        tree: the query as a tree, whose columns are those of the fields.
+        origins: of a query in an expression the numbers of the expressions within it.
+    """
+
+    fields: tuple[ScopeField, ...]
+    tree: q.Query
+    origins: range = range(0)
+
+    def as_subquery(self, kind: Type, name: str, value: e.Typed | None = None) -> e.Subquery:
+        """Return the query as a value; see `rowmerge_nb.sql.typed.readings.subquery` for the arguments."""
+        return subquery(kind, name, self.tree, value, origins=self.origins)
+
+    def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
+        """Return the query with its columns coerced."""
+        fields = tuple(replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True))
+        return replace(self, fields=fields, tree=self.coerced_tree(kinds))
+
+    def has_row(self, items: Sequence[e.Typed], *, alike: bool) -> e.Typed:
+        """Return ``(a, b) IN (query)``: a row is in the query or is not, and as on Trino NULLs never leave it open.
+
+        Args:
+            items: the values, coerced to the types of the query's columns.
+            alike: NULL equals NULL, as if Trino asks for the answer; if it keeps rows by a join, NULL equals nothing.
+        """
+        pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
+        equal = (e.Apply(BOOLEAN, "distinct", pair, True) if alike else e.Apply(BOOLEAN, "=", pair) for pair in pairs)
+        tree = self.coerced_tree([item.type for item in items])
+        matching = q.Selected(tree, e.Apply(BOOLEAN, "and", tuple(equal)), ())
+        return subquery(BOOLEAN, "exists", matching, origins=self.origins, of=self.tree)
+
+    def stored_tree(
+        self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata], omitted: Mapping[str, e.Typed]
+    ) -> q.Query:
+        """Return the query with the columns of a table: coerced as an assignment does, NOT NULL checked.
+
+        Args:
+            columns: the table's columns.
+            chosen: those of them into which the query's columns go.
+            omitted: the values of the others, by their names.
+        """
+        values = dict(omitted)
+        for column, field in zip(chosen, self.fields, strict=True):
+            value: e.Typed = e.Column(field.type, field.symbol)
+            values[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
+        return q.Coerced(self.tree, tuple((e.Column(c.type, c.name), _not_null(c, values[c.name])) for c in columns))
+
+    def coerced_tree(self, kinds: Sequence[Type]) -> q.Query:
+        """Return the tree of the query with its columns coerced."""
+        if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
+            return self.tree
+        pairs = ((e.Column(f.type, f.symbol), e.Column(kind, f.symbol)) for f, kind in zip(self.fields, kinds, strict=True))
+        values = ((new, old if old == new else e.Apply(new.type, "cast", (old,))) for old, new in pairs)
+        return q.Coerced(self.tree, tuple(values))
+
+
+def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
+    """Return a value of a column, which fails for NULL if the column is NOT NULL."""
+    if column.nullable:
+        return value
+    message = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
+    failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", message))
+    return e.Apply(column.type, "coalesce", (value, failure))
+
+
+@dataclass(frozen=True)
+class RelationResult:
+    """An analyzed relation.
+
+    Args:
+        fields: the columns that names can find in it.
+        tree: the relation as a tree; it can have further columns.
+        binding: the table, if the relation is nothing but a table.
+    """
+
+    fields: tuple[ScopeField, ...]
+    tree: q.Query
+    binding: TableBinding | None = None
+
+
+class RelationAnalyzer:
+    """Analyzes relations; queries inside of them are analyzed by the subclass.
+
+    Args:
+        context: the statement's state.
+        parent: the scope around, which correlated names reach; None if there is none.
+        named: the queries of WITH that can be seen.
+    """
+
+    def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
+        """Take over the statement's state and what can be seen from around."""
+        self.context = context
+        self.parent = parent
+        self.named = NamedQueries() if named is None else named
+
+    def query(self, node: s.QueryNode) -> QueryResult:
+        """Analyze a query; the analyzer of queries says how."""
+        raise NotImplementedError
+
+    def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
+        """Return an analyzer of the same statement for another place."""
+        return type(self)(self.context, parent, named)
+
+    def expressions(self, fields: tuple[ScopeField, ...], site: ExpressionSite) -> ExpressionAnalyzer:
+        """Return an analyzer for expressions over these fields."""
+        return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
+
+    def placed(self, value: e.Typed, node: s.Node) -> e.Typed:
+        """Return a whole expression with the place where it was written. A key of GROUP BY keeps its own, wherever it is used."""
+        return value if value.origin is not None else replace(value, origin=self.context.origin(node.span))
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def relation(self, node: s.Relation, left: tuple[ScopeField, ...] | None = None) -> RelationResult:
+        """Analyze a relation.
+
+        Args:
+            node: the relation.
+            left: the fields of the relation to its left, which UNNEST and LATERAL can see.
+        """
+        if isinstance(node, s.Table):
+            return self._table(node)
+        if isinstance(node, s.Aliased):
+            return self._aliased(node, left)
+        if isinstance(node, s.SubqueryRelation):
+            return _derived(self.query(node.query))
+        if isinstance(node, s.Unnest):
+            return self._unnest(node, left)
+        if isinstance(node, s.TableFunction):
+            return self._table_function(node)
+        if isinstance(node, s.Lateral):
+            scope = Scope(left, self.parent) if left is not None else self.parent
+            return _derived(self.within(scope, self.named).query(node.query))
+        assert isinstance(node, s.Join)
+        return self._join(node)
+
+    def _table_function(self, node: s.TableFunction) -> RelationResult:
+        given = table_arguments(self.context, node)
+        table = given.get("input")
+        if isinstance(table, s.TableArgument):
+            found = self.relation(table.relation)
+            return replace(found, fields=kept_columns(self.context, given["columns"], found.fields), binding=None)
+        field, numbers = sequence_rows(self.context, given, self.expressions((), ExpressionSite("table function argument")))
+        return RelationResult((field,), q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),), numbers))
+
+    def _table(self, node: s.Table) -> RelationResult:
+        named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
+        if named is not None:
+            self._refuse_period(node, "a query of WITH")
+            return self._named(*named)
+        view = self.context.view(node.name, node.span)
+        if view is not None:
+            self._refuse_period(node, "a view")
+            return self._view(view, node)
+        version = None if node.period is None else version_of(self.context, node.period)
+        binding = self.context.table(node.name, node.span, version)
+        return self.table_relation(binding, node.name)
+
+    def _refuse_period(self, node: s.Table, what: str) -> None:
+        """Refuse a version of what has none: Trino reads it as it is now without a word."""
+        if node.period is not None:
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"'{node.name.parts[-1].text}' is {what}, which has no versions",
+                node.period.span,
+                f"Write {node.period.words} behind the tables that it reads.",
+            )
+
+    def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
+        """Return the relation of a table under the name that is written."""
+        qualifier = tuple(part.value for part in name.parts)
+        shown = len(binding.columns)
+        fields = tuple(
+            ScopeField(
+                self.context.symbols.new(c.name),
+                c.name,
+                c.type,
+                qualifier,
+                table=binding.name,
+                hidden=place >= shown,
+                refused=binding.refused.get(c.name),
+            )
+            for place, c in enumerate(binding.readable)
+        )
+        return RelationResult(fields, table_tree(binding, [field.symbol for field in fields]), binding)
+
+    def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
+        """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
+        if view.qualified == self.context.creates:
+            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span, _NO_CIRCLE)
+        if view.qualified in self.context.views:
+            self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span, _NO_CIRCLE)
+        try:
+            result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
+        except RowMergeError as error:
+            site = "" if error.line is None else f"line {error.line}:{error.column}: "
+            self.context.error(
+                "INVALID_VIEW", f"Failed analyzing stored view '{view.qualified}': {site}{error.message}", node.span, error.hint
+            )
+        self._check_fresh(view, result, node)
+        columns = view.definition.columns
+        qualifier = tuple(part.value for part in node.name.parts)
+        fields = tuple(
+            ScopeField(f.symbol, column.name, column.type, qualifier, table=view.name)
+            for f, column in zip(result.fields, columns, strict=True)
+        )
+        return RelationResult(fields, result.coerced_tree([column.type for column in columns]))
+
+    def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
+        """Refuse a view whose query gives other columns than it gave when the view was made."""
+        stored = view.definition.columns
+        why = None
+        if len(stored) != len(result.fields):
+            derived = f"column count derived from the view query analysis ({len(result.fields)})"
+            why = f"stored view column count ({len(stored)}) does not match {derived}"
+        for index, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
+            if why is not None:
+                break
+            given = f"column [{field.name}] of type {field.type} projected from query view at position {index}"
+            kept = f"column [{column.name}] of type {column.type} stored in view definition"
+            if field.name is None or field.name.lower() != column.name.lower():
+                why = f"{given} has a different name from {kept}"
+            elif common_type(field.type, column.type) != column.type:
+                why = f"{given} cannot be coerced to {kept}"
+        if why is not None:
+            self.context.error(
+                "VIEW_IS_STALE",
+                f"View '{view.qualified}' is stale or in invalid state: {why}",
+                node.span,
+                "CREATE OR REPLACE VIEW makes it anew.",
+            )
+
+    def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
+        self.context.expand(node.span)
+        result = _derived(self.within(self.parent, visible).query(node.query))
+        return self._renamed(result, node.name, node.columns, node)
+
+    def _aliased(self, node: s.Aliased, left: tuple[ScopeField, ...] | None) -> RelationResult:
+        columns = node.columns
+        if isinstance(node.relation, s.TableFunction):
+            # Of a table function Trino writes names of columns as it compares them.
+            columns = tuple(replace(column, text=self.context.canonical(column)) for column in columns)
+        return self._renamed(self.relation(node.relation, left), node.alias, columns, node)
+
+    def _renamed(
+        self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
+    ) -> RelationResult:
+        if columns:
+            result = replace(result, fields=tuple(field for field in result.fields if not field.hidden))
+        if columns and len(columns) != len(result.fields):
+            self.context.error(
+                "MISMATCHED_COLUMN_ALIASES",
+                f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available",
+                node.span,
+            )
+        names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
+        fields = tuple(
+            replace(f, name=name, qualifier=(alias.value,), aliased=f.aliased or bool(columns))
+            for f, name in zip(result.fields, names, strict=True)
+        )
+        return replace(result, fields=fields)
+
+    # -- UNNEST ---------------------------------------------------------------------------------------------------
+
+    def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
+        analyzer = self.expressions(left or (), ExpressionSite("UNNEST", judged_whole=True))
+        items = [analyzer.whole(item) for item in node.items]
+        for item, written in zip(items, node.items, strict=True):
+            if item.type.base not in {"array", "map"}:
+                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.error_span)
+        kinds = [_unnested(item.type) for item in items]
+        fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
+        if node.ordinality:
+            fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
+        read = [part for item in items for part in e.walk(item) if isinstance(part, e.Column)]
+        if any(column.outer for column in read) and not all(column.outer for column in read):
+            self.context.error(
+                "NOT_SUPPORTED",
+                "UNNEST of the left side of its join together with columns of a query around both is not supported by this engine",
+                node.span,
+                "Join in a subquery what UNNEST needs: FROM (SELECT ..., outer.x FROM ...) q CROSS JOIN UNNEST(...).",
+            )
+        columns = tuple(e.Column(f.type, f.symbol) for f in fields)
+        return RelationResult(fields, q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality))
+
+    # -- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, node: s.Join) -> RelationResult:
+        if node.natural:
+            self.context.error("NOT_SUPPORTED", "Natural join not supported", node.span)
+        left = self.relation(node.left)
+        right = self.relation(node.right, left.fields)
+        self._check_lateral(node, left)
+        own = frozenset(field.symbol for field in left.fields)
+        sees_left = isinstance(_written(node.right), s.Unnest | s.Lateral)
+        lateral = sees_left and any(column.symbol in own for column in outer_columns(right.tree))
+        if lateral and not is_deterministic(right.tree) and not is_cut(right.tree):
+            # Spark refuses it, but for a left side of one row.
+            self.context.error(
+                "NOT_SUPPORTED",
+                "What reads the left side of its join cannot depend on chance in this engine",
+                node.right.span,
+                "Compute random() on the left side of the join, or in a query around it.",
+            )
+        if lateral:
+            self._check_separable(node, left, right)
+        if node.using:
+            return self._using(node, left, right, node.using, lateral=lateral)
+        condition = None
+        if node.on is not None:
+            fields = (*left.fields, *right.fields)
+            analyzer = self.expressions(fields, ExpressionSite("JOIN clause", judged_whole=True))
+            condition = analyzer.condition(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
+            sides = [own] if lateral else [own, frozenset(field.symbol for field in right.fields)]
+            analyzer.check_reflected(_without_reflected(condition, sides), node.on, "the ON of a join")
+            condition = self.placed(condition, node.on)
+        tree = q.Joined(node.kind, left.tree, right.tree, condition, lateral=lateral)
+        return RelationResult((*left.fields, *right.fields), tree)
+
+    def _check_lateral(self, node: s.Join, left: RelationResult) -> None:
+        """Refuse joins with what reads the left side where Trino does: UNNEST is joined ON TRUE alone."""
+        right = _written(node.right)
+        if not isinstance(right, (s.Unnest, s.Lateral)):
+            return
+        scope = Scope(left.fields)
+        read = (part for part in s.walk(right) if isinstance(part, s.Name))
+        named = next((part for part in read if scope.find([p.value for p in part.parts]) is not None), None)
+        if named is not None and node.kind in {"RIGHT", "FULL"}:
+            self.context.error("INVALID_COLUMN_REFERENCE", f"LATERAL reference not allowed in {node.kind} JOIN", named.span)
+        always = isinstance(node.on, s.Literal) and node.on.kind == "boolean" and node.on.value.upper() == "TRUE"
+        if always or (node.on is None and not node.using):
+            return
+        span = node.span if node.on is None else node.on.error_span
+        if isinstance(right, s.Unnest):
+            self.context.error(
+                "NOT_SUPPORTED", f"{node.kind} JOIN involving UNNEST is only supported with condition ON TRUE", span
+            )
+        if node.kind == "FULL":
+            self.context.error(
+                "NOT_SUPPORTED", "FULL JOIN involving LATERAL relation is only supported with condition ON TRUE", span
+            )
+
+    def _check_separable(self, node: s.Join, left: RelationResult, right: RelationResult) -> None:
+        """Refuse a query behind LATERAL that Trino cannot make a join of; the one row of VALUES it puts in place of its columns."""
+        written = _written(node.right)
+        one_row = isinstance(left.tree, q.Valued) and left.tree.count == 1
+        if not isinstance(written, s.Lateral) or one_row:
+            return
+        if not is_separable(right.tree, frozenset(field.symbol for field in left.fields)):
+            error = AnalysisError("Given correlated subquery is not supported", code="NOT_SUPPORTED").at(written.query.span)
+            if not self.context.refuse_later(error):
+                raise error
+
+    def _using(
+        self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...], *, lateral: bool
+    ) -> RelationResult:
+        """Each column of USING is one column of the result, without a qualifier, in front of the others."""
+        shared, conditions, used = [], [], set[str]()
+        for name in using:
+            a, b = (self._used(name, side, which) for side, which in ((left, "left"), (right, "right")))
+            common = common_type(a.type, b.type)
+            if common is None:
+                self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
+            pair = [self._coerced(f, instant(common)) for f in (a, b)]
+            conditions.append(e.Apply(BOOLEAN, "=", (pair[0], pair[1])))
+            used |= {a.symbol, b.symbol}
+            shared.append((name, instant(common), pair))
+        rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
+        keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
+        chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
+        values = [e.Apply(kind, "coalesce", tuple(pair[chosen])) for _, kind, pair in shared]
+        condition = conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
+        made = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
+        others = tuple(e.Column(field.type, field.symbol) for field in rest)
+        return RelationResult((*keys, *rest), q.Joined(node.kind, left.tree, right.tree, condition, made, lateral, others))
+
+    def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
+        matching = [f for f in side.fields if f.matches([name.value])]
+        if len(matching) != 1:
+            code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
+            said = (
+                f"Column '{name.value}' is ambiguous"
+                if matching
+                else f"Column '{name.text}' is missing from {which} side of join"
+            )
+            self.context.error(code, said, name.span)
+        self.context.check_read(matching, name.span)
+        return matching[0]
+
+    def _coerced(self, source: ScopeField, kind: Type) -> e.Typed:
+        column = e.Column(source.type, source.symbol)
+        return column if source.type == kind else e.Apply(kind, "cast", (column,))
+
+
+def table_tree(binding: TableBinding, symbols: Sequence[str]) -> q.Scanned:
+    """Return the tree of a table.
+
+    Args:
+        binding: the table.
+        symbols: the symbols of its columns, or of the first ones.
+    """
+    return q.Scanned(
+        binding.shown(binding.qualified),
+        tuple((e.Column(c.type, symbol), c.name) for symbol, c in zip(symbols, binding.readable, strict=False)),
+        lambda: binding.estimated_rows,
+        binding.view,
+        binding.row_count is not None,
+        binding.deterministic,
+    )
+
+
+def _written(node: s.Relation) -> s.Relation:
+    """Return a relation without its alias."""
+    while isinstance(node, s.Aliased):
+        node = node.relation
+    return node
+
+
+def _derived(query: QueryResult) -> RelationResult:
+    return RelationResult(tuple(replace(field, qualifier=()) for field in query.fields), query.tree)
+
+
+def _without_reflected(condition: e.Typed, sides: Sequence[frozenset[str]]) -> e.Typed:
+    """Return a condition without calls of Java's functions that can be computed on one side of a join."""
+    for symbols in sides:
+        parts = e.reflected_parts(condition, symbols)
+        condition = e.replaced(condition, [(part, e.Constant(part.type, None)) for part in parts])
+    return condition
+
+
+def _unnested(kind: Type) -> list[tuple[str | None, Type]]:
+    """The columns that UNNEST makes of a value: a map's key and value, a row's fields, or the element."""
+    if kind.base == "map":
+        return [(None, kind.parameters[0]), (None, kind.parameters[1])]
+    element = kind.parameters[0]
+    if element.base == "row":
+        return list(zip(element.fields, element.parameters, strict=True))
+    return [(None, element)]

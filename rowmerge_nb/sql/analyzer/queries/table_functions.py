@@ -1,0 +1,156 @@
+"""Table functions in FROM and USING: ``TABLE(sequence(start => 1, stop => 10))``."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed.types import can_coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+    from rowmerge_nb.sql.tree.statements import Span
+
+_WITH_CATALOG: Final = 3
+"""So many parts has a name that begins with a catalog."""
+_BUILT_IN: Final = ("system", "builtin")
+"""Catalog and schema of the functions that are there without a connector."""
+_DEFAULTS: Final = {"start": 0, "stop": 0, "step": 1}
+_PARAMETERS: Final[dict[str, dict[str, bool]]] = {
+    "sequence": {"start": False, "stop": True, "step": False},
+    "exclude_columns": {"input": True, "columns": True},
+}
+"""The functions with their parameters, in their order, and whether each must be given."""
+_KINDS: Final[dict[str, str]] = {"input": "table", "columns": "descriptor"}
+"""What the parameters take that take no value."""
+
+
+def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expression]:
+    """Return what a call of a table function gives for its parameters, by their names; those of no two functions are alike.
+
+    Raises:
+        AnalysisError: FUNCTION_NOT_FOUND, and what Trino says of arguments that are wrong.
+    """
+    parts = tuple(part.value for part in node.name.parts)
+    if len(parts) == _WITH_CATALOG and parts[0] not in {*context.tables.catalogs(), _BUILT_IN[0]}:
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{parts[0]}' not found", node.name.span, "SHOW CATALOGS lists them.")
+    name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
+    if name not in _PARAMETERS:
+        context.error(
+            "FUNCTION_NOT_FOUND",
+            f"Table function '{'.'.join(parts)}' not registered",
+            node.name.span,
+            "There are: sequence(start, stop, step), exclude_columns(input, columns).",
+        )
+    return _arguments(context, node, _PARAMETERS[name])
+
+
+def kept_columns(context: Context, columns: s.Expression, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+    """Return the columns of a relation that ``exclude_columns`` leaves, which have no qualifier.
+
+    Args:
+        context: the statement's state.
+        columns: those that it takes out.
+        fields: those of the relation.
+    """
+    assert isinstance(columns, s.Descriptor)
+    if columns.typed:
+        context.error("INVALID_FUNCTION_ARGUMENT", "COLUMNS descriptor contains types", None, "Name the columns alone.")
+    excluded, names = [column.value for column in columns.columns], {(field.name or "").lower() for field in fields}
+    missing = ", ".join(name for name in dict.fromkeys(excluded) if name not in names)
+    if missing:
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Excluded columns: [{missing}] not present in the table", None)
+    kept = tuple(replace(field, qualifier=()) for field in fields if (field.name or "").lower() not in excluded)
+    if not kept:
+        context.error("INVALID_FUNCTION_ARGUMENT", "All columns are excluded", None)
+    return kept
+
+
+def sequence_rows(
+    context: Context, given: Mapping[str, s.Expression], analyzer: ExpressionAnalyzer
+) -> tuple[ScopeField, tuple[int, int, int]]:
+    """Return the rows of ``sequence``.
+
+    Args:
+        context: the statement's state.
+        given: what the call gives for its parameters.
+        analyzer: analyzes the arguments.
+
+    Returns:
+        Its column, and its start, stop and step.
+    """
+    numbers = {parameter: _constant(context, parameter, value, analyzer) for parameter, value in given.items()}
+    start, stop, step = (numbers.get(parameter, default) for parameter, default in _DEFAULTS.items())
+    if (start < stop and step <= 0) or (start > stop and step >= 0):
+        needed = "positive" if start < stop else "negative"
+        context.error("INVALID_FUNCTION_ARGUMENT", f"Step must be {needed} for sequence [{start}, {stop}]", None)
+    return ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT), (start, stop, step)
+
+
+def _arguments(context: Context, node: s.TableFunction, parameters: Mapping[str, bool]) -> dict[str, s.Expression]:
+    """Return what is given for each parameter: all arguments are named, or none is."""
+    named = [parameter for parameter, _ in node.arguments if parameter is not None]
+    if named and len(named) < len(node.arguments):
+        context.error(
+            "INVALID_ARGUMENTS", "All arguments must be passed by name or all must be passed positionally", _first_argument(node)
+        )
+    if len(node.arguments) > len(parameters):
+        context.error(
+            "INVALID_ARGUMENTS",
+            f"Too many arguments. Expected at most {len(parameters)} arguments, got {len(node.arguments)} arguments",
+            _first_argument(node),
+        )
+    given: dict[str, s.Expression] = {}
+    for parameter, (written, value) in zip(parameters, node.arguments, strict=False):
+        chosen = written.value if written is not None else parameter
+        place = value.span if written is None else written.span
+        if chosen not in parameters:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", place)
+        if chosen in given:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", place)
+        wanted, found = _KINDS.get(chosen, "expression"), _kind(value)
+        if wanted != found:
+            context.error(
+                "INVALID_FUNCTION_ARGUMENT", f"Invalid argument {chosen.upper()}. Expected {wanted}, got {found}", place
+            )
+        given[chosen] = value
+    missing = next((parameter for parameter, needed in parameters.items() if needed and parameter not in given), None)
+    if missing is not None:
+        context.error("MISSING_ARGUMENT", f"Missing argument: {missing.upper()}", _first_argument(node))
+    return given
+
+
+def _kind(value: s.Expression) -> str:
+    return {s.TableArgument: "table", s.Descriptor: "descriptor"}.get(type(value), "expression")
+
+
+def _first_argument(node: s.TableFunction) -> Span:
+    """Where Trino says what is wrong with the arguments together: at the first one, or at the function's name."""
+    if not node.arguments:
+        return node.name.span
+    written, value = node.arguments[0]
+    return value.span if written is None else written.span
+
+
+def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:
+    kind = analyzer.analyze(node).type
+    if not can_coerce(kind, BIGINT):
+        context.error("TYPE_MISMATCH", f"Cannot cast type {kind} to bigint", node.span)
+    sign, inner = 1, node
+    while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
+        sign, inner = (-sign if inner.operator == "-" else sign), inner.operand
+    if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
+        context.error(
+            "NOT_SUPPORTED",
+            f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {kind}",
+            node.span,
+        )
+    return sign * int(inner.value)

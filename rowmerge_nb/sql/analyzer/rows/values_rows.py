@@ -1,0 +1,200 @@
+"""Analyzes VALUES: the types that its columns have in common, and which of its rows are data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
+from rowmerge_nb.sql.analyzer.rows.constant_columns import BadLiteral, ConstantColumn, constant_of, literal_constant
+from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import common_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
+    from rowmerge_nb.sql.tree.statements import Span
+
+
+@dataclass(frozen=True)
+class WrittenRow:
+    """A row of VALUES that was read expression by expression."""
+
+    nodes: tuple[s.Expression, ...]
+    cells: tuple[e.Typed, ...]
+
+    count = 1
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return len(self.cells)
+
+    @cached_property
+    def columns(self) -> tuple[ConstantColumn, ...] | None:
+        """Its values as columns of constants; None if one of them is something else."""
+        constants = [constant_of(cell) for cell in self.cells]
+        found = tuple(ConstantColumn.of_constants([constant]) for constant in constants if constant is not None)
+        return found if len(found) == len(constants) else None
+
+    def types(self) -> Sequence[Type | None]:
+        """Return the types of its values."""
+        return [cell.type for cell in self.cells]
+
+    def types_of(self, _row: int) -> list[Type]:
+        """Return the types of its values."""
+        return [cell.type for cell in self.cells]
+
+    def span_of(self, _row: int, column: int) -> Span:
+        """Return the place of a value."""
+        return self.nodes[column].span
+
+
+@dataclass(frozen=True)
+class LiteralRows:
+    """Rows of VALUES that were read at once."""
+
+    node: s.Literals
+    columns: tuple[ConstantColumn, ...]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.columns[0].count
+
+    @property
+    def width(self) -> int:
+        """How many columns they have."""
+        return len(self.columns)
+
+    def types(self) -> Sequence[Type | None]:
+        """Return the types that the columns have in common; None for a column whose literals have none."""
+        return [column.type for column in self.columns]
+
+    def types_of(self, row: int) -> list[Type]:
+        """Return the types of one row."""
+        run = self.node.run
+        return [literal_constant(text).type for text in run.texts[row * run.width : (row + 1) * run.width]]
+
+    def span_of(self, row: int, column: int) -> Span:
+        """Return the place of a value."""
+        return self.node.run.span_of(row * self.width + column)
+
+    def before(self, row: int) -> LiteralRows:
+        """Return the rows before one of them."""
+        run = self.node.run
+        return replace(self, columns=tuple(ConstantColumn.of_literals(run.column(c)[:row]) for c in range(run.width)))
+
+
+Part = WrittenRow | LiteralRows
+
+
+def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) -> list[Part]:
+    """Analyze the rows of VALUES, one by one or many at once.
+
+    Raises:
+        AnalysisError: as `ExpressionAnalyzer.analyze` does, at the first expression in the order of the text.
+    """
+    return [
+        LiteralRows(row, literal_columns(context, row)) if isinstance(row, s.Literals) else _written_row(analyzer, row)
+        for row in node.rows
+    ]
+
+
+def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
+    """Return a row as it was written; an expression that gives a row is that row, however it was made."""
+    if isinstance(row, s.RowConstructor):
+        return WrittenRow(row.items, tuple(map(analyzer.analyze, row.items)))
+    value = analyzer.analyze(row)
+    if value.type.base != "row":
+        return WrittenRow((row,), (value,))
+    kinds = value.type.parameters
+    return WrittenRow((row,) * len(kinds), tuple(e.Apply(kind, "field", (value,), place) for place, kind in enumerate(kinds)))
+
+
+def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
+    """Return the columns of rows of literals that were read at once.
+
+    Raises:
+        AnalysisError: INVALID_LITERAL for the first literal that is none.
+    """
+    run = node.run
+    columns: list[ConstantColumn] = []
+    bad: list[tuple[int, BadLiteral]] = []
+    for index in range(run.width):
+        try:
+            columns.append(ConstantColumn.of_literals(run.column(index)))
+        except BadLiteral as found:
+            bad.append((found.index * run.width + index, found))
+    if bad:
+        index, first = min(bad, key=lambda pair: pair[0])
+        span = run.span_of(index)
+        begin = span.start + first.offset
+        context.error("INVALID_LITERAL", first.message, replace(span, start=begin, column=span.column + first.offset))
+    return tuple(columns)
+
+
+def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
+    """Return the types that the rows of VALUES have in common.
+
+    Raises:
+        AnalysisError: TYPE_MISMATCH for the first row that has another number of values, or values of other types, than those before.
+    """
+    kinds: list[Type] = [UNKNOWN] * parts[0].width
+    for part in parts:
+        if part.width != len(kinds):
+            context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(kinds)} vs {part.width}", node.span)
+        both = _common(kinds, part.types())
+        if both is None:
+            _refuse(context, node, kinds, part)
+        kinds = both
+    return kinds
+
+
+def _common(kinds: Sequence[Type], others: Sequence[Type | None]) -> list[Type] | None:
+    both = [None if other is None else common_type(kind, other) for kind, other in zip(kinds, others, strict=True)]
+    found = [kind for kind in both if kind is not None]
+    return found if len(found) == len(both) else None
+
+
+def _refuse(context: Context, node: s.Values, kinds: list[Type], part: Part) -> NoReturn:
+    """Name the types of the first row that does not fit those before it, and the types that these have in common."""
+    fitting, unfit = 0, part.count - 1
+    while isinstance(part, LiteralRows) and fitting < unfit:
+        middle = (fitting + unfit + 1) // 2
+        if _common(kinds, part.before(middle).types()) is None:
+            unfit = middle - 1
+        else:
+            fitting = middle
+    before = (_common(kinds, part.before(fitting).types()) or kinds) if isinstance(part, LiteralRows) and fitting else kinds
+    first, second = (row_of((None, kind) for kind in types) for types in (before, part.types_of(fitting)))
+    context.error("TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span)
+
+
+def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> ConstantRows | None:
+    """Return the rows of VALUES as data; None if something in them has to be computed.
+
+    Args:
+        parts: the rows.
+        fields: the columns.
+    """
+    found = [part.columns for part in parts]
+    columns = [part for part in found if part is not None]
+    if len(columns) < len(found):
+        return None
+    starts = np.cumsum([0, *(part.count for part in parts)])
+
+    def span_of(row: int, column: int) -> Span:
+        index = int(np.searchsorted(starts, row, "right")) - 1
+        return parts[index].span_of(row - int(starts[index]), column)
+
+    joined = tuple(ConstantColumn.joined([part[index] for part in columns]) for index in range(len(fields)))
+    return ConstantRows(tuple(f.symbol for f in fields), tuple(f.type for f in fields), joined, span_of)

@@ -1,0 +1,363 @@
+"""Analyzes ALTER TABLE and COMMENT: the table and its columns looked up, and what Trino refuses refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    AddField,
+    ColumnPosition,
+    DropColumn,
+    DropDefault,
+    DropField,
+    DropNotNull,
+    RenameColumn,
+    RenameField,
+    RenameTable,
+    SetColumnComment,
+    SetColumnType,
+    SetDefault,
+    SetFieldType,
+    SetProperties,
+    SetTableComment,
+)
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
+from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
+from rowmerge_nb.sql.analyzer.statements.table_procedures import table_execute
+from rowmerge_nb.sql.tree import statements as st
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.sql.analyzer.context import Context
+
+_OF_FIELDS: Final = {
+    AddField: "adding fields",
+    DropField: "dropping fields",
+    RenameField: "renaming fields",
+    SetFieldType: "setting field types",
+}
+
+_OTHER_COLUMN: Final = "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
+
+
+def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze ALTER TABLE."""
+    assert isinstance(statement, st.AlterTable)
+    if isinstance(statement.action, st.TableExecute):
+        return table_execute(context, statement, statement.action)
+    span = context.statement_span(statement.name.span)
+    sets = statement.action if isinstance(statement.action, st.SetProperties) else None
+    if sets is not None:
+        # Trino looks at the values before it looks for the table.
+        constants_of(sets.properties)
+    if isinstance(statement.action, st.RenameTable):
+        _refuse_renaming(context, statement.name, span)
+    refused = "Altering views is not supported" if sets is None else "Cannot set properties to a view in ALTER TABLE"
+    context.refuse_view(statement.name, refused)
+    found = context.known_table(statement.name)
+    if found is None and statement.if_exists:
+        name = context.completed(statement.name)
+        return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
+    target = context.target(statement.name, span)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be altered", span, target.remedy)
+    alteration = _Alterations(context, target).of(statement.action)
+    doing = next((words for kind, words in _OF_FIELDS.items() if isinstance(alteration, kind)), None)
+    if doing is not None and not context.tables.alters_fields(target.catalog):
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {doing}",
+            None,
+            "ALTER COLUMN ... SET DATA TYPE may give the whole column another type.",
+        )
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.DefinitionAnalysis(
+        context.text,
+        bindings,
+        notices,
+        "ALTER TABLE",
+        target.name,
+        alteration is None,
+        target=target,
+        alteration=alteration,
+        property_spans={} if sets is None else sets.spans,
+    )
+
+
+def _refuse_renaming(context: Context, name: st.TableName, span: st.Span) -> None:
+    """Refuse to rename a view as a table."""
+    view = context.known_view(name)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean ALTER VIEW {view.qualified} RENAME TO ...?", span)
+
+
+def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze COMMENT ON TABLE, VIEW and COLUMN; a column may be one of a view."""
+    assert isinstance(statement, st.CommentOn)
+    span = context.statement_span(statement.name.span)
+    view = context.known_view(statement.name)
+    if view is not None and statement.kind != "TABLE":
+        return _comment_on_view(context, statement, view)
+    target = context.known_table(statement.name)
+    if target is None or view is not None or statement.kind == "VIEW":
+        _refuse_comment_on(context, statement, view, target)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it has no comments", span, target.remedy)
+    alteration: Alteration
+    if statement.column is None:
+        alteration, refused = SetTableComment(statement.comment), "setting table comments"
+    else:
+        name = _commented_column(context, statement.column, target.columns).name
+        alteration, refused = SetColumnComment(name, statement.comment), "setting column comments"
+    if not context.tables.stores_comments(target.catalog):
+        context.error(
+            "NOT_SUPPORTED",
+            f"This connector does not support {refused}",
+            span,
+            "Only tables of stores that keep comments have any.",
+        )
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.DefinitionAnalysis(context.text, bindings, notices, "COMMENT", target.name, target=target, alteration=alteration)
+
+
+def _comment_on_view(context: Context, statement: st.CommentOn, view: a.ViewBinding) -> a.Analysis:
+    """Return the view anew: what is stored of it is all there is to it."""
+    made = view.definition
+    if statement.column is None:
+        made = replace(made, comment=statement.comment)
+    else:
+        column = _commented_column(context, statement.column, made.columns)
+        changed = replace(column, comment=statement.comment)
+        made = replace(made, columns=tuple(changed if other is column else other for other in made.columns))
+    return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "COMMENT", view.name, view=made)
+
+
+def _commented_column(context: Context, written: st.Identifier, columns: Sequence[ColumnMetadata]) -> ColumnMetadata:
+    known = {column.name.lower(): column for column in columns}
+    if written.value not in known:
+        hint = did_you_mean(written.text, [column.name for column in columns])
+        context.error("COLUMN_NOT_FOUND", f"Column does not exist: {written.value}", context.statement_span(written.span), hint)
+    return known[written.value]
+
+
+def _refuse_comment_on(
+    context: Context, statement: st.CommentOn, view: a.ViewBinding | None, target: a.TableBinding | None
+) -> NoReturn:
+    """Report that there is no such table or view, and what there is of that name."""
+    span = context.statement_span(statement.name.span)
+    name = dotted(context.completed(statement.name))
+    hint = None
+    if view is not None:
+        said = f"Table '{name}' does not exist, but a view with that name exists. Did you mean COMMENT ON VIEW {name} IS ...?"
+    elif statement.kind == "VIEW" and target is not None and target.dataframe is None:
+        said = f"View '{name}' does not exist, but a table with that name exists. Did you mean COMMENT ON TABLE {name} IS ...?"
+    else:
+        said = f"View '{name}' does not exist" if statement.kind == "VIEW" else f"Table does not exist: {name}"
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+    context.error("TABLE_NOT_FOUND", said, span, hint)
+
+
+def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
+    """Return a new column as connectors have it.
+
+    Raises:
+        AnalysisError: its default is none that it can have.
+    """
+    comment, kind = None if column.comment is None else column.comment.text, defined_type(column.type)
+    default = default_text(context, catalog, column.name, kind, column.default)
+    return ColumnMetadata(column.name.text, kind, column.nullable, default, comment)
+
+
+def defined_type(found: Type | AnalysisError) -> Type:
+    """Give the type of a new column.
+
+    Raises:
+        AnalysisError: there is none of that name, or none here.
+    """
+    if isinstance(found, AnalysisError):
+        raise found
+    return found
+
+
+def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of properties.
+
+    Raises:
+        AnalysisError: one of them is no constant.
+    """
+    wrong = next((value for value in properties.values() if isinstance(value, AnalysisError)), None)
+    if wrong is not None:
+        raise wrong
+    return dict(properties)
+
+
+def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
+    """Refuse a comment that the catalog's store would lose."""
+    if comment is not None and not context.tables.stores_comments(catalog):
+        context.error("NOT_SUPPORTED", f"This connector does not support {what}", comment.span, "Leave the COMMENT out.")
+
+
+class _Alterations:
+    """What an ALTER TABLE means for a table."""
+
+    def __init__(self, context: Context, target: a.TableBinding) -> None:
+        self._context = context
+        self._target = target
+        self._columns = {column.name.lower(): column for column in target.columns}
+
+    def of(self, action: object) -> Alteration | None:
+        """Return the alteration; None where IF EXISTS or IF NOT EXISTS leaves the table as it is."""
+        match action:
+            case st.AddColumn():
+                return self._added(action)
+            case st.DropColumn():
+                return self._dropped(action)
+            case st.RenameColumn():
+                return self._renamed(action)
+            case st.SetColumnType():
+                return self._retyped(action)
+            case st.DropNotNull():
+                return self._nullable(action)
+            case st.SetDefault():
+                return self._defaulted(action)
+            case st.DropDefault():
+                return self._without_default(action)
+            case st.RenameTable():
+                return self._moved(action)
+            case st.SetProperties():
+                return SetProperties(constants_of(action.properties))
+        raise TypeError(action)
+
+    def _column(self, name: st.Identifier) -> str:
+        found = self._columns.get(name.value)
+        if found is None:
+            hint = did_you_mean(name.text, [column.name for column in self._target.columns])
+            span = self._context.statement_span(name.span)
+            self._context.error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint)
+        return found.name
+
+    def _retyped(self, action: st.SetColumnType) -> SetColumnType | SetFieldType:
+        if not action.fields:
+            return SetColumnType(self._column(action.name), defined_type(action.type))
+        names = [part.value for part in (action.name, *action.fields)]
+        if names[0] not in self._columns:
+            self._refuse("COLUMN_NOT_FOUND", f"Column '{'.'.join(names)}' does not exist")
+        return fields.retyped(self._refuse, self._columns[names[0]], names, defined_type(action.type))
+
+    def _refuse(self, code: str, message: str, *, placed: bool = True) -> NoReturn:
+        """Refuse something about a field; Trino's errors point at the whole statement, or nowhere."""
+        hint = (
+            "Choose another name." if code == "COLUMN_ALREADY_EXISTS" else "DESCRIBE shows the columns, and the fields of rows."
+        )
+        self._context.error(code, message, self._context.statement_span() if placed else None, hint)
+
+    def _whole(self, name: st.Identifier) -> ColumnMetadata:
+        """Return the column that fields are of."""
+        found = self._columns.get(name.value)
+        if found is None:
+            self._refuse("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist")
+        return found
+
+    def _added(self, action: st.AddColumn) -> AddColumn | AddField | None:
+        if action.within:
+            column, names = self._whole(action.within[0]), [part.value for part in action.within]
+            if action.position != "LAST":
+                self._refuse("NOT_SUPPORTED", "Specifying column position is not supported for nested columns")
+            new, kind = action.column.name.value, defined_type(action.column.type)
+            return fields.added(self._refuse, column, names, new, kind, if_not_exists=action.if_not_exists)
+        name = action.column.name
+        defined_type(action.column.type)
+        if name.value in self._columns:
+            if action.if_not_exists:
+                return None
+            span = self._context.statement_span(name.span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span, _OTHER_COLUMN)
+        after = "" if action.after is None else self._column(action.after)
+        refuse_comment(self._context, self._target.catalog, action.column.comment, "adding columns with comments")
+        return AddColumn(
+            defined_column(self._context, self._target.catalog, action.column), ColumnPosition(action.position), after
+        )
+
+    def _dropped(self, action: st.DropColumn) -> DropColumn | DropField | None:
+        if action.fields and (action.name.value in self._columns or not action.if_exists):
+            names = [part.text for part in action.fields]
+            return fields.dropped(self._refuse, self._whole(action.name), names, if_exists=action.if_exists)
+        if action.if_exists and action.name.value not in self._columns:
+            return None
+        column = self._column(action.name)
+        if len(self._columns) == 1:
+            span = self._context.statement_span(action.name.span)
+            self._context.error("NOT_SUPPORTED", "Cannot drop the only column in a table", span, "DROP TABLE drops the table.")
+        return DropColumn(column)
+
+    def _renamed(self, action: st.RenameColumn) -> RenameColumn | RenameField | None:
+        if action.fields and (action.name.value in self._columns or not action.if_exists):
+            names = [part.value for part in (action.name, *action.fields)]
+            whole = self._whole(action.name)
+            return fields.renamed(self._refuse, whole, names, action.to.value, if_exists=action.if_exists)
+        if action.if_exists and action.name.value not in self._columns:
+            return None
+        column = self._column(action.name)
+        if action.to.value in self._columns and action.to.value != action.name.value:
+            span = self._context.statement_span(action.to.span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{action.to.value}' already exists", span, _OTHER_COLUMN)
+        return RenameColumn(column, action.to.text)
+
+    def _nullable(self, action: st.DropNotNull) -> DropNotNull:
+        column = self._column(action.name)
+        if self._columns[action.name.value].nullable:
+            span = self._context.statement_span(action.name.span)
+            self._context.error("NOT_SUPPORTED", "Column is already nullable", span, "Leave the statement out.")
+        return DropNotNull(column)
+
+    def _defaulted(self, action: st.SetDefault) -> SetDefault:
+        column = self._column(action.name)
+        kind = self._columns[action.name.value].type
+        default = default_text(self._context, self._target.catalog, action.name, kind, action.default)
+        return SetDefault(column, default or "NULL")
+
+    def _without_default(self, action: st.DropDefault) -> DropDefault:
+        column = self._column(action.name)
+        if self._columns[action.name.value].default is None:
+            span = self._context.statement_span(action.name.span)
+            self._context.error(
+                "GENERIC_USER_ERROR",
+                f"Column '{action.name.value}' does not have a default value",
+                span,
+                "Leave the statement out.",
+            )
+        return DropDefault(column)
+
+    def _moved(self, action: st.RenameTable) -> RenameTable:
+        context, span = self._context, self._context.statement_span(action.to.span)
+        name = context.renamed(action.to, span)
+        qualified = ".".join(name)
+        if name[0] != self._target.catalog:
+            context.error(
+                "NOT_SUPPORTED", "Table rename across catalogs is not supported", span, "CREATE TABLE AS copies a table."
+            )
+        if context.view(action.to, span) is not None:
+            context.error(
+                "GENERIC_USER_ERROR", f"Target table '{qualified}' does not exist, but a view with that name exists.", span
+            )
+        there = context.lookup(action.to)
+        if there is not None and there.dataframe is None:
+            context.error(
+                "TABLE_ALREADY_EXISTS",
+                f"Target table '{qualified}' already exists",
+                span,
+                "Choose another name, or drop what has it.",
+            )
+        return RenameTable(SchemaTableName(*name[1:]))

@@ -1,0 +1,94 @@
+"""Analyzes CALL: the procedure found, every argument's value understood and fit for it."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.statements.returning import typed
+from rowmerge_nb.sql.analyzer.scope import Scope
+from rowmerge_nb.sql.catalogs import unknown_catalog
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.typed.types import can_coerce
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree import syntax as s
+
+
+def call(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CALL.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks: PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT,
+            TYPE_MISMATCH, or one of an argument's expression.
+    """
+    assert isinstance(statement, st.Call)
+    name = _name(context, statement)
+    catalog, schema, _ = name
+    known = context.tables.procedures(catalog)
+    procedure = next((found for found in known if (catalog, found.schema, found.name) == name), None)
+    if procedure is None:
+        listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
+        hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
+        at = statement.name.span
+        error = AnalysisError(f"Procedure not registered: {schema}.{name[2]}", code="PROCEDURE_NOT_FOUND", hint=hint)
+        # Trino reports no place.
+        error.about = (at.line, at.column, at.end - at.start)
+        raise error
+    given = _given(context, statement, procedure)
+    types = {argument.name: argument.type for argument in procedure.arguments}
+    values = {}
+    for argument, value in given.items():
+        refuse_subqueries(context, value)
+        analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
+        found = analyzer.analyze(value)
+        if not can_coerce(found.type, types[argument]):
+            context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.error_span)
+        values[argument] = typed(context, analyzer.coerce(found, types[argument]), value.span)
+    return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
+
+
+def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
+    parts = [part.value for part in statement.name.parts]
+    if len(parts) > 3:
+        context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", statement.name.span)
+    catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
+    if catalog not in context.tables.catalogs():
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(context.statement_span(statement.name.span))
+    return catalog, schema, name
+
+
+def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
+    """Return the expression of every argument that the call names or fills by position."""
+    whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
+    hint = f"Its arguments are: {', '.join(names) or 'none'}."
+    if len({argument.name is None for argument in statement.arguments}) > 1:
+        context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
+    given: dict[str, s.Expression] = {}
+    for index, argument in enumerate(statement.arguments):
+        if argument.name is None and index >= len(names):
+            context.error("INVALID_ARGUMENTS", "Too many arguments for procedure", whole, hint)
+        shown = names[index].upper() if argument.name is None else _canonical(argument.name, context.text)
+        name = shown.lower() if shown == shown.upper() else shown
+        if name in given:
+            context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {shown}", argument.span)
+        if name not in names:
+            context.error("INVALID_ARGUMENTS", f"Unknown argument name: {shown}", argument.span, hint)
+        given[name] = argument.value
+    for wanted in procedure.arguments:
+        if wanted.required and wanted.name not in given:
+            context.error("INVALID_ARGUMENTS", f"Required procedure argument '{wanted.name.upper()}' is missing", whole, hint)
+    return given
+
+
+def _canonical(name: st.Identifier, text: str) -> str:
+    """Write a name as Trino compares it: in upper case unless it is quoted."""
+    return name.text if name.span.of(text).startswith('"') else name.text.upper()

@@ -1,0 +1,127 @@
+"""Default values of columns: which a definition may have, and what an INSERT puts where it names no value."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.rows.constant_columns import constant_of
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.scope import Scope
+from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import common_type, is_integer, is_text
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer import analysis as a
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
+
+_BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
+_INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
+
+
+def default_text(context: Context, catalog: str, name: Identifier, kind: Type, node: s.Expression | None) -> str | None:
+    """Return the default of a column that is made, as its connector keeps it; None without one.
+
+    Args:
+        context: the statement's state.
+        catalog: where the table is.
+        name: the column.
+        kind: its type.
+        node: the default as written.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED where the store keeps none, INVALID_DEFAULT_COLUMN_VALUE for a value that the column cannot have.
+    """
+    if node is None:
+        return None
+    if not context.tables.stores_defaults(catalog):
+        context.error(
+            "NOT_SUPPORTED",
+            f"Catalog '{catalog}' does not support default value for column name '{name.value}'",
+            node.span,
+            "Leave the DEFAULT out.",
+        )
+    number = node.operand if isinstance(node, s.Unary) and node.operator == "-" else node
+    if not isinstance(number, s.Literal | s.TypedLiteral):
+        context.error(
+            _INVALID,
+            f"The default of a column is a literal, not {node.span.of(context.text)!r}",
+            node.span,
+            "Write a value: DEFAULT 0, DEFAULT 'new'.",
+        )
+    text = formatted(node, context.text)
+    value = ExpressionAnalyzer(context, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
+    if not _fits(value, kind):
+        context.error(
+            _INVALID,
+            f"'{text}' is not a valid {str(kind).upper()} literal",
+            node.span,
+            f"The column {name.text} is of type {kind}: give it a literal of that type.",
+        )
+    return text
+
+
+def default_value(context: Context, table: a.TableBinding, column: ColumnMetadata, span: Span) -> e.Typed:
+    """Return the value of a column that an INSERT leaves out: its default, NULL without one.
+
+    Args:
+        context: the statement's state.
+        table: the table.
+        column: its column.
+        span: where the statement names the table.
+
+    Raises:
+        AnalysisError: INVALID_DEFAULT_COLUMN_VALUE for a default that the connector tells and that cannot be read.
+    """
+    if column.default is None:
+        return e.Constant(column.type, None)
+    catalog, schema, _ = table.name
+    inner = context.apart(column.default, catalog, schema, span)
+    try:
+        node = parse_expression(column.default)
+        value = ExpressionAnalyzer(inner, Scope(()), ExpressionSite("DEFAULT")).analyze(node)
+        reason = (
+            "" if _is_literal(value) and _fits(value, column.type) else f"it is not a valid {str(column.type).upper()} literal"
+        )
+    except RowMergeError as error:
+        reason = error.message
+    if reason:
+        context.error(
+            _INVALID,
+            f"Invalid default value for column '{column.name}' of '{table.qualified}': {reason}",
+            span,
+            f"Its connector tells DEFAULT {column.default}.",
+        )
+    return context.stored(value, column.type)
+
+
+def _is_literal(value: e.Typed) -> bool:
+    return isinstance(value, e.Constant) or (isinstance(value, e.Apply) and value.name == "negate")
+
+
+def _fits(value: e.Typed, kind: Type) -> bool:
+    """Return whether a literal is a value that a column of this type can hold, as it is."""
+    if value.type in {kind, UNKNOWN}:
+        return True
+    literal = constant_of(value)
+    if common_type(value.type, kind) is None or literal is None or literal.value is None:
+        return False
+    if is_text(kind):
+        return not kind.parameters or len(literal.value.rstrip(" ")) <= kind.parameters[0]
+    if is_integer(kind):
+        number = Decimal(literal.value)
+        return number == number.to_integral_value() and -(2 ** _BITS[kind.base]) <= number < 2 ** _BITS[kind.base]
+    if kind.base == "decimal":
+        precision, scale = kind.parameters
+        number = Decimal(literal.value)
+        return bool(number == round(number, scale) and abs(number) < Decimal(10) ** (precision - scale))
+    return True

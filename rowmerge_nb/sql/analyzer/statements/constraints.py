@@ -1,0 +1,125 @@
+"""CHECK constraints: what a connector says that rows of a table must fulfil, read in the table's own columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.parser.statements import parse_expression
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.tree.statements import Span
+
+_CLOCK: Final = frozenset({"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+_INVALID: Final = "INVALID_CHECK_CONSTRAINT"
+
+
+def check_constraints(
+    context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
+) -> tuple[a.CheckConstraint, ...]:
+    """Read the CHECK constraints of a table.
+
+    Args:
+        context: the statement's state.
+        table: the table, into which the statement puts rows.
+        span: where the statement names it: errors about a constraint, which stands in no statement, have that place.
+        subqueries: conditions may have some, as they may for an INSERT.
+
+    Raises:
+        AnalysisError: INVALID_CHECK_CONSTRAINT, or what else is wrong with a condition.
+    """
+    texts = () if table.metadata is None else table.metadata.check_constraints
+    return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
+
+
+def read_constraints(
+    text: str, tables: a.Tables, table: a.TableBinding, origins: tuple[e.Origin, ...] = (), about: Span | None = None
+) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
+    """Read the CHECK constraints of a table that is being made or altered.
+
+    Gives them, the origins with theirs behind them, and the tables that their subqueries read.
+
+    Args:
+        text: the statement.
+        tables: where it looks tables up.
+        table: the table as it will be.
+        origins: those of the statement.
+        about: where it names the constraints.
+
+    Raises:
+        AnalysisError: one cannot be read.
+    """
+    context = Context(text, tables, Era.DOCUMENTS)
+    context.origins += origins
+    checks = check_constraints(context, table, context.statement_span(about), subqueries=True)
+    return checks, tuple(context.origins), tuple(context.bindings.values())
+
+
+class _Reader:
+    def __init__(self, context: Context, table: a.TableBinding, span: Span, text: str) -> None:
+        self.context = context
+        self.table = table
+        self.span = span
+        self.text = text
+        self.hint = f"The table has the constraint CHECK ({text})."
+
+    def read(self, *, subqueries: bool) -> a.CheckConstraint:
+        """Return the constraint."""
+        name = self.table.qualified
+        node = self._parsed()
+        if not subqueries and any(isinstance(part, s.ScalarQuery | s.Exists | s.InQuery | s.Quantified) for part in s.walk(node)):
+            self._refuse("UNSUPPORTED_SUBQUERY", "Subqueries are not currently supported in CHECK constraints")
+        condition = self._condition(node)
+        if not e.is_deterministic(condition):
+            self._refuse(_INVALID, "Check constraint expression should be deterministic")
+        if any(isinstance(part, s.Special) and part.word.upper() in _CLOCK for part in s.walk(node)):
+            self._refuse(_INVALID, "Check constraint expression should not contain temporal expression")
+        if condition.type not in {BOOLEAN, UNKNOWN}:
+            self._refuse(
+                "TYPE_MISMATCH", f"Expected check constraint for '{name}' to be of type BOOLEAN, but was {condition.type}"
+            )
+        shown = formatted(node, self.text)
+        value = _refusing(condition, f"Check constraint violation: {shown}")
+        return a.CheckConstraint(shown, self.context.placed(value, self.span, f"in a row for {self.table.display}"))
+
+    def _parsed(self) -> s.Expression:
+        try:
+            return parse_expression(self.text)
+        except RowMergeError as error:
+            self._refuse(_INVALID, f"Invalid check constraint for '{self.table.qualified}': {error.message}")
+
+    def _condition(self, node: s.Expression) -> e.Typed:
+        catalog, schema, _ = self.table.name
+        inner = self.context.apart(self.text, catalog, schema, self.span)
+        fields = tuple(ScopeField(column.name, column.name, column.type) for column in self.table.columns)
+        analyzer = ExpressionAnalyzer(inner, Scope(fields), ExpressionSite(f"Check constraint for '{self.table.qualified}'"))
+        try:
+            return analyzer.analyze(node)
+        except RowMergeError as error:
+            self._refuse(error.code, f"Invalid check constraint for '{self.table.qualified}': {error.message}")
+
+    def _refuse(self, code: str, message: str) -> NoReturn:
+        self.context.error(code, message, self.span, self.hint)
+
+
+def _refusing(condition: e.Typed, message: str) -> e.Typed:
+    """Return the value that is true for a row that fulfils a condition, or of which it is not known, and fails for others.
+
+    It has the form of a value that refuses NULL, which is computed on pages too.
+    """
+    yes = e.Constant(BOOLEAN, "true")
+    if condition.type == UNKNOWN:
+        condition = e.Constant(BOOLEAN, None)
+    holds = e.Apply(BOOLEAN, "case", (e.Apply(BOOLEAN, "coalesce", (condition, yes)), yes))
+    failure = e.Apply(BOOLEAN, "fail", (), ("CONSTRAINT_VIOLATION", message))
+    return e.Apply(BOOLEAN, "coalesce", (holds, failure))

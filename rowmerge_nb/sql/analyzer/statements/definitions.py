@@ -1,0 +1,404 @@
+"""Analyzes what makes, removes and shows views and schemas, and TRUNCATE: names looked up, queries understood, answers listed."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.names import quoted_where_needed
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.catalogs import unknown_catalog
+from rowmerge_nb.sql.functions.signatures import listed_functions
+from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.parser.tokens import RESERVED
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.formatted_queries import formatted_query
+from rowmerge_nb.sql.typed.types import parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.queries.relation import QueryResult
+
+
+def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
+    """Return the columns that a query would make: each has a name of its own and a type.
+
+    Args:
+        context: the statement's state.
+        aliases: names to take instead of the query's; none to take those.
+        result: the query.
+    """
+    span = context.statement_span()
+    if aliases and len(aliases) != len(result.fields):
+        context.error(
+            "MISMATCHED_COLUMN_ALIASES",
+            f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns",
+            aliases[0].span,
+        )
+    names: set[str] = set()
+    columns = []
+    for number, field in enumerate(result.fields):
+        name = aliases[number].text if aliases else field.name
+        if name is None:
+            context.error(
+                "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", span, "Write AS and a name."
+            )
+        if name.lower() in names:
+            place = aliases[number].span if aliases else span
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
+        if UNKNOWN in parts_of(field.type):
+            context.error(
+                "COLUMN_TYPE_UNKNOWN",
+                f"Column type is unknown{f' at position {number + 1}' if aliases else f': {name}'}",
+                span,
+                "Write CAST(NULL AS type).",
+            )
+        names.add(name.lower())
+        columns.append(ColumnMetadata(name, field.type))
+    return tuple(columns)
+
+
+# -- views ------------------------------------------------------------------------------------------------------------
+
+
+def create_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
+    assert isinstance(statement, st.CreateView)
+    functions = statement.query.tree.functions
+    if functions:
+        context.error(
+            "NOT_SUPPORTED",
+            "Views cannot contain inline functions",
+            functions[0].span,
+            "Write what they compute into the view's query.",
+        )
+    span = context.statement_span(statement.name.span)
+    name = context.place(statement.name, span)
+    qualified = ".".join(name)
+    table = context.lookup(statement.name)
+    if table is not None and table.dataframe is None:
+        context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", span, "A view needs a name of its own.")
+    context.bindings.clear()
+    if not statement.replace and context.view(statement.name, span) is not None:
+        context.error(
+            "TABLE_ALREADY_EXISTS", f"View already exists: '{qualified}'", span, "Write CREATE OR REPLACE VIEW to replace it."
+        )
+    context.creates = qualified
+    columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
+    sql = statement.query_span.of(statement.text)
+    view = ConnectorViewDefinition(
+        SchemaTableName(*name[1:]), sql, *context.tables.default(), columns, statement.comment, statement.invoker
+    )
+    return _definition(context, "CREATE VIEW", name, view=view)
+
+
+def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP VIEW."""
+    assert isinstance(statement, st.DropView)
+    span = context.statement_span(statement.name.span)
+    view = context.known_view(statement.name)
+    if view is None:
+        table = context.known_table(statement.name)
+        if table is not None and table.dataframe is None:
+            said = f"View '{table.qualified}' does not exist, but a table with that name exists."
+            context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
+        if not statement.if_exists:
+            name = dotted(context.completed(statement.name))
+            context.error(
+                "GENERIC_USER_ERROR", f"View '{name}' does not exist", span, "Write DROP VIEW IF EXISTS where it may be missing."
+            )
+        return _definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
+    return _definition(context, "DROP VIEW", view.name)
+
+
+_OTHER_NAME: Final = "Choose another name, or drop what has it."
+
+
+def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze ALTER VIEW ... RENAME TO."""
+    assert isinstance(statement, st.RenameView)
+    span = context.statement_span(statement.name.span)
+    view = context.known_view(statement.name)
+    if view is None:
+        name = dotted(context.completed(statement.name))
+        said = f"View '{name}' does not exist"
+        if _is_table(context.known_table(statement.name)):
+            said += f", but a table with that name exists. Did you mean ALTER TABLE {name} RENAME TO ...?"
+        context.error("TABLE_NOT_FOUND", said, span, "SHOW TABLES lists views too.")
+    aimed = context.statement_span(statement.to.span)
+    target = context.renamed(statement.to, aimed)
+    qualified = ".".join(target)
+    if context.known_view(statement.to) is not None:
+        context.error("GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME)
+    if _is_table(context.known_table(statement.to)):
+        said = f"Target view '{qualified}' does not exist, but a table with that name exists."
+        context.error("TABLE_ALREADY_EXISTS", said, aimed, _OTHER_NAME)
+    if target[0] != view.name[0]:
+        said, hint = "View rename across catalogs is not supported", "CREATE VIEW makes one there."
+        context.error("NOT_SUPPORTED", said, aimed, hint)
+    renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
+    return _definition(context, "ALTER VIEW", view.name, view=renamed)
+
+
+def _is_table(found: a.TableBinding | None) -> bool:
+    return found is not None and found.dataframe is None
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE SCHEMA."""
+    assert isinstance(statement, st.CreateSchema)
+    catalog, schema = _schema(context, statement.name)
+    for name, place in statement.property_spans.items():
+        context.error(
+            "INVALID_SCHEMA_PROPERTY",
+            f"Catalog '{catalog}' schema property '{name}' does not exist",
+            place,
+            "Leave it out: schemas have no properties here.",
+        )
+    exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
+    if exists and not statement.if_not_exists:
+        span = context.statement_span(statement.name.span)
+        context.error(
+            "SCHEMA_ALREADY_EXISTS",
+            f"Schema '{catalog}.{schema}' already exists",
+            span,
+            "Write IF NOT EXISTS, or choose another name.",
+        )
+    return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
+
+
+def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP SCHEMA: one that holds something can be dropped by CASCADE alone, where the store drops all of it at once."""
+    assert isinstance(statement, st.DropSchema)
+    span = context.statement_span(statement.name.span)
+    catalog, schema = completed_schema(context, statement.name)
+    exists = is_known_schema(context, catalog, schema)
+    if not exists and not statement.if_exists:
+        context.error(
+            "SCHEMA_NOT_FOUND",
+            f"Schema '{catalog}.{schema}' does not exist",
+            span,
+            "Write DROP SCHEMA IF EXISTS where it may be missing.",
+        )
+    cascades = statement.cascade and exists and context.tables.cascades(catalog)
+    if exists and statement.cascade and not cascades:
+        context.error(
+            "NOT_SUPPORTED",
+            "This connector does not support dropping schemas with CASCADE option",
+            span,
+            "Drop its tables and views one by one.",
+        )
+    if exists and not cascades and (held := context.tables.relations(catalog, schema)):
+        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(held)}.")
+    return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists, cascades=cascades)
+
+
+def truncate(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze TRUNCATE TABLE."""
+    assert isinstance(statement, st.Truncate)
+    span = context.statement_span(statement.target.span)
+    context.refuse_view(statement.target, "Cannot truncate a view")
+    target = context.target(statement.target, span)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it cannot be emptied", span, target.remedy)
+    return _definition(context, "TRUNCATE TABLE", target.name, target=target)
+
+
+def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
+    return a.DefinitionAnalysis(context.text, tuple(context.bindings.values()), tuple(context.notices), kind, name, **more)
+
+
+def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
+    """Complete a schema's name; its catalog must be there."""
+    catalog, schema = completed_schema(context, name)
+    if catalog not in context.tables.catalogs():
+        raise unknown_catalog(catalog, context.tables.catalogs()).at(
+            context.statement_span(name.span if name is not None else None)
+        )
+    return catalog, schema
+
+
+def is_known_schema(context: Context, catalog: str, schema: str) -> bool:
+    """Return whether there are such a catalog and schema."""
+    return catalog in context.tables.catalogs() and context.tables.has_schema(catalog, schema)
+
+
+def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> None:
+    """Refuse a schema that is not there."""
+    if not is_known_schema(context, catalog, schema):
+        context.error(
+            "SCHEMA_NOT_FOUND",
+            f"Schema '{catalog}.{schema}' does not exist",
+            span,
+            f"SHOW SCHEMAS FROM {_name(catalog)} lists them.",
+        )
+
+
+def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
+    """Complete a schema's name, whether there is such a catalog or not."""
+    span = context.statement_span(name.span if name is not None else None)
+    values = [part.value for part in name.parts] if name is not None else []
+    if len(values) > 2:
+        context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(values)}", span)
+    default = context.tables.default()
+    catalog, schema = (*default[: 2 - len(values)], *values)
+    return catalog, schema
+
+
+# -- SHOW -------------------------------------------------------------------------------------------------------------
+
+
+def show(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze SHOW and DESCRIBE: the catalogs are asked right here."""
+    assert isinstance(statement, st.Show)
+    names, rows = _listed(context, statement)
+    if statement.like is not None:
+        pattern = _pattern(context, statement.like.value, statement.escape)
+        rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
+    kind = f"SHOW {statement.kind}"
+    columns = tuple((name, BOOLEAN if name == "Deterministic" else VARCHAR) for name in names)
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+
+
+def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    tables, name = context.tables, statement.name
+    span = context.statement_span(name.span if name is not None else None)
+    if statement.kind == "CATALOGS":
+        return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
+    if statement.kind == "FUNCTIONS":
+        if name is not None and len(name.parts) > 2:
+            context.error("SYNTAX_ERROR", f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}", span)
+        named = ("Function", "Return Type", "Argument Types", "Function Type", "Deterministic", "Description")
+        # A schema has none of its own.
+        return named, listed_functions() if name is None else []
+    if statement.kind == "SCHEMAS":
+        parts = [part.value for part in name.parts] if name is not None else []
+        catalog = parts[0] if parts else tables.default()[0]
+        if catalog not in tables.catalogs():
+            raise unknown_catalog(catalog, tables.catalogs()).at(span)
+        return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
+    if statement.kind == "TABLES":
+        catalog, schema = _schema(context, name)
+        if not tables.has_schema(catalog, schema):
+            context.error(
+                "SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span, f"SHOW SCHEMAS FROM {_name(catalog)} lists them."
+            )
+        return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
+    if statement.kind == "CREATE SCHEMA":
+        catalog, schema = completed_schema(context, name)
+        known_schema(context, catalog, schema, span)
+        return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
+    assert name is not None
+    view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
+    if statement.kind == "COLUMNS":
+        found = view.definition.columns if view is not None else context.table(name, span).columns
+        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", c.comment or "") for c in found]
+    if statement.kind == "CREATE VIEW":
+        return ("Create View",), [(_view_text(context, name, view),)]
+    if view is not None:
+        context.error("NOT_SUPPORTED", f"Relation '{view.qualified}' is a view, not a table", span, "Write SHOW CREATE VIEW.")
+    return ("Create Table",), [(_table_text(context, name),)]
+
+
+def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
+    span = context.statement_span(name.span)
+    if view is None:
+        qualified = dotted(context.completed(name))
+        if context.known_table(name) is not None:
+            context.error("NOT_SUPPORTED", f"Relation '{qualified}' is a table, not a view", span, "Write SHOW CREATE TABLE.")
+        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span, "SHOW TABLES lists views too.")
+    definition = view.definition
+    security = "INVOKER" if definition.run_as_invoker else "DEFINER"
+    query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
+    return f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security} AS\n{query}"
+
+
+def _table_text(context: Context, name: st.TableName) -> str:
+    """Write the statement that would make a table anew."""
+    table = context.target(name, context.statement_span(name.span))
+    if table.metadata is None and len(table.name) == 1:
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{table.display}' is {table.kind}; no statement makes it",
+            context.statement_span(),
+            "DESCRIBE shows its columns and their types.",
+        )
+    columns = ",\n".join(
+        f"   {_name(c.name)} {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
+        for c in table.columns
+    )
+    # What tells of a catalog has columns, and nothing besides.
+    known = table.metadata.properties if table.metadata is not None else {}
+    comment = None if table.metadata is None else table.metadata.comment
+    given = [f"   {key} = {_value(value)}" for key, value in known.items() if value not in (None, ())]
+    properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
+    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){_comment(chr(10), comment)}{properties}"
+
+
+def _type(kind: Type) -> str:
+    """Write a type so that it can be read again: names that need them have quotes."""
+    parts = tuple(_type(part) if isinstance(part, Type) else str(part) for part in kind.parameters)
+    if kind.base == "row":
+        fields = (f"{_name(name)} {part}" if name else part for name, part in zip(kind.fields, parts, strict=True))
+        return f"ROW({', '.join(fields)})"
+    return f"{kind.base}({', '.join(parts)})" if kind.base in {"array", "map", "decimal"} else str(kind)
+
+
+def _default(default: str | None) -> str:
+    return "" if default is None else f" DEFAULT {default}"
+
+
+def _comment(before: str, comment: str | None) -> str:
+    return "" if comment is None else f"{before}COMMENT {_value(comment)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"ARRAY[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _dotted(parts: Iterable[str]) -> str:
+    return ".".join(map(_name, parts))
+
+
+def _name(name: str) -> str:
+    """Write a name so that it can be read again."""
+    return quoted_where_needed(name, RESERVED)
+
+
+def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
+    """Return the regular expression of a LIKE pattern."""
+    mark = escape.value if escape is not None else None
+    if mark is not None and len(mark) != 1:
+        context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)
+    parts: list[str] = []
+    characters: Iterable[str] = iter(like)
+    for character in characters:
+        if character == mark:
+            following = next(iter(characters), "")
+            if following not in {"%", "_", mark}:
+                context.error(
+                    "INVALID_FUNCTION_ARGUMENT",
+                    "Escape character must be followed by '%', '_' or the escape character itself",
+                    escape.span,
+                )
+            parts.append(re.escape(following))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
+    return re.compile("".join(parts), re.DOTALL)

@@ -1,0 +1,442 @@
+"""Analyzes MERGE, in Trino's order: target, source, ON, then per clause its columns, its condition and its values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
+from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
+from rowmerge_nb.sql.typed.types import instant, is_assignable, is_float, parts_of
+from rowmerge_nb.base.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.spi.handles import ColumnHandle
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.queries.relation import RelationResult
+
+_ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
+_CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
+
+
+def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
+    """Analyze a MERGE.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks.
+    """
+    assert isinstance(statement, st.Merge)
+    return _MergeAnalyzer(context, statement).analyze()
+
+
+class _MergeAnalyzer:
+    def __init__(self, context: Context, statement: st.Merge) -> None:
+        self.context = context
+        self.statement = statement
+        self.target = self._target()
+        self.named = QueryAnalyzer(context).visible(statement.named)
+        name = statement.target_alias
+        self.qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
+        self.own = self.fields = self._fields(self.target.columns)
+        self.hidden = tuple(replace(field, hidden=True) for field in self._fields(self.target.hidden))
+        self.visible = (*self.own, *self.hidden)
+
+    def analyze(self) -> a.MergeAnalysis:
+        statement, context = self.statement, self.context
+        relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
+        source = self._source(relation)
+        offered = tuple(field for field in relation.fields if not field.hidden)
+        added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
+        # Columns that the statement adds are assigned and returned; no expression speaks of what no row has.
+        both = (*self.visible, *relation.fields)
+        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
+        on = on_analyzer.boolean(statement.on, _ON)
+        on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
+        checks = check_constraints(context, self.target, context.statement_span(statement.target.span))
+        clauses = tuple(
+            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, offered)
+            for clause in statement.clauses
+        )
+        returning = None
+        if statement.returning:
+            returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
+        condition = typed_condition(context, statement.on, on, "in the ON condition")
+        alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
+        return a.MergeAnalysis(
+            statement.text,
+            tuple(context.bindings.values()),
+            tuple(context.notices),
+            self.target,
+            alias,
+            tuple(as_field(f) for f in self.fields),
+            clauses,
+            source,
+            condition,
+            *self._equalities(condition.tree, relation),
+            added=added,
+            returning=returning,
+            checks=checks,
+            hidden=tuple(map(as_field, self.hidden)),
+            origins=tuple(context.origins),
+        )
+
+    def _fields(self, columns: Sequence[ColumnMetadata | ColumnHandle]) -> tuple[ScopeField, ...]:
+        return tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, self.qualifier, target=True) for c in columns)
+
+    def _target(self) -> a.TableBinding:
+        span = self.context.statement_span(self.statement.target.span)
+        self.context.refuse_view(self.statement.target, "Merging into views is not supported")
+        target = self.context.target(self.statement.target, span)
+        if target.dataframe is not None:
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"'{target.display}' is {target.kind}; it can be a source but not the target of MERGE",
+                self.statement.target.span,
+                target.remedy,
+            )
+        return target
+
+    def _source(self, relation: RelationResult) -> a.MergeSource:
+        node = self.statement.source
+        alias = self._alias(node)
+        fields = tuple(as_field(field) for field in relation.fields if field.refused is None)
+        return a.MergeSource(fields, node.span.shown(self.context.text), alias, relation.tree, relation.binding)
+
+    def _alias(self, node: s.Relation) -> str | None:
+        if isinstance(node, s.Aliased):
+            return node.alias.text
+        return node.name.parts[-1].text if isinstance(node, s.Table) else None
+
+    # -- schema evolution -----------------------------------------------------------------------------------------
+
+    def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
+        """Give the target the columns of the source that it lacks and the clauses take; give those.
+
+        As in Spark and Delta these are all of them where a clause takes ``*``, else those whose names UPDATE SET and INSERT lists have.
+        """
+        context, target = self.context, self.target
+        if not context.tables.evolves_tables(target.catalog):
+            context.error(
+                "NOT_SUPPORTED",
+                f"Catalog '{target.catalog}' cannot add columns in a MERGE: there columns and rows do not come by one commit",
+                span,
+                "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out.",
+            )
+        taken = self._taken()
+        known = {column.name.lower() for column in target.columns}
+        new: dict[str, ColumnMetadata] = {}
+        for field in source:
+            name = (field.name or "").lower()
+            place = taken.get(name, taken.get("*"))
+            if not name or name in known or place is None:
+                continue
+            if name in new:
+                context.error(
+                    "AMBIGUOUS_NAME",
+                    f"Column '{name}' is ambiguous in the source",
+                    place,
+                    "Give one of them another name: USING (SELECT ... AS ...).",
+                )
+            context.check_read((field,), place)
+            if UNKNOWN in parts_of(field.type):
+                context.error(
+                    "COLUMN_TYPE_UNKNOWN",
+                    f"Column '{name}' of the source has no type, so that none can be added to {target.display}",
+                    place,
+                    "Write CAST(NULL AS type).",
+                )
+            new[name] = ColumnMetadata(str(field.name), _without_length(instant(field.type)))
+        if new:
+            self.target = context.evolved(target, tuple(new.values()), span)
+        added = self.target.columns[len(target.columns) :]
+        self.fields = (*self.fields, *self._fields(added))
+        return added
+
+    def _taken(self) -> dict[str, st.Span]:
+        """Return the names that clauses with source rows assign, and ``*`` if one takes all; each with its place."""
+        clauses = [clause for clause in self.statement.clauses if not clause.by_source]
+        stars = [("*", clause.star) for clause in clauses if clause.star is not None]
+        return dict([*stars, *((column.value, column.span) for clause in clauses for column in clause.columns)])
+
+    # -- clauses --------------------------------------------------------------------------------------------------
+
+    def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """A clause about target rows without a source row: it sees the target's columns alone."""
+        try:
+            return self._clause(clause, self.visible, ())
+        except AnalysisError as error:
+            if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
+                error.hint = "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+            raise
+
+    def _is_right(self, clause: st.MergeClause, fields: tuple[ScopeField, ...]) -> bool:
+        try:
+            self._clause(clause, fields, ())
+        except AnalysisError:
+            return False
+        return True
+
+    def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
+        indexes = self._columns(clause, source)
+        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
+        condition, scope = None, Scope(fields)
+        if clause.condition is not None:
+            analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named)
+            found = analyzer.boolean(clause.condition, _CONDITION)
+            words = f"in the condition of clause {clause.number}"
+            condition = typed_condition(self.context, clause.condition, found, words)
+        if clause.star is not None:
+            assigned = self._starred(clause.star, source, indexes)
+        else:
+            site = ExpressionSite(f"MERGE {word}".strip())
+            assigned = [
+                (
+                    ExpressionAnalyzer(self.context, scope, site, prefers_target=prefers, named=self.named).analyze(value),
+                    value.span,
+                )
+                for prefers, value in zip(self._preferences(clause), clause.values, strict=True)
+            ]
+        values = self._stored(clause, indexes, assigned)
+        text = clause.span.shown(self.context.text)
+        origin = self.context.origin(clause.span)
+        return a.ClauseAnalysis(
+            clause.number,
+            clause.matched,
+            clause.operation,
+            condition,
+            values,
+            text,
+            origin,
+            clause.by_source,
+            tuple(indexes),
+            clause.head.shown(self.context.text),
+        )
+
+    def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
+        """Return for each value which ambiguous names are the target's.
+
+        In the documents' own statement, SET purchases = purchases + 100.0 means the target's purchases: the column that is assigned.
+        Trino refuses such a name, and so is every other one here.
+        """
+        if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
+            return [column.value.__eq__ for column in clause.columns]
+        return [None] * len(clause.values)
+
+    def _starred(self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]) -> list[tuple[e.Typed, st.Span]]:
+        """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
+        found: list[tuple[e.Typed, st.Span]] = []
+        for field in (self.fields[index] for index in indexes):
+            matching = [
+                f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
+            ]
+            if len(matching) != 1:
+                name = str(field.name).lower()
+                code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
+                said = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
+                hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
+                hint += f"{', '.join(f.name for f in source if f.name)}."
+                self.context.error(code, f"Column '{name}' {said}", star, hint)
+            self.context.check_read(matching, star)
+            value = e.Column(matching[0].type, matching[0].symbol)
+            try:
+                found.append((with_fields_of(value, field.type, str(field.name), self.context.symbols.new), star))
+            except FieldMismatchError as mismatch:
+                self._refuse_fields(mismatch, star)
+        return found
+
+    def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
+        """Refuse a star whose source has rows with other fields than the target."""
+        if self.statement.evolution is not None:
+            self.context.error(
+                "NOT_SUPPORTED",
+                f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
+                star,
+                "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's type.",
+            )
+        self.context.error(
+            "TYPE_MISMATCH",
+            str(mismatch),
+            star,
+            "Fields are matched by name. CAST the value in the source to the column's type, or write the columns: UPDATE SET column = value.",
+        )
+
+    def _columns(self, clause: st.MergeClause, source: tuple[ScopeField, ...]) -> list[int]:
+        """Which table columns the clause assigns, in the order of its values."""
+        if clause.operation in {Operation.DELETE, Operation.NONE}:
+            return []
+        if clause.star is not None:
+            if self.statement.evolution is None:
+                return list(range(len(self.fields)))
+            # What the source lacks is left as it is, or NULL in new rows.
+            names = {field.name.lower() for field in source if field.name is not None}
+            return [index for index, field in enumerate(self.fields) if str(field.name).lower() in names]
+        columns = clause.columns
+        if not columns:
+            self._check_count(clause, len(self.own))
+            return list(range(len(self.own)))
+        by_name = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
+        indexes: dict[int, None] = {}
+        for column in columns:
+            index = by_name.get(column.value)
+            if index is None:
+                self._unknown_column(column, list(by_name))
+            if index in indexes:
+                self.context.error(
+                    "DUPLICATE_COLUMN_NAME",
+                    f"Merge column name is specified more than once: {column.value}",
+                    self.context.statement_span(column.span),
+                )
+            indexes[index] = None
+        self._check_count(clause, len(columns))
+        return list(indexes)
+
+    def _check_count(self, clause: st.MergeClause, count: int) -> None:
+        values = len(clause.values)
+        if values == count:
+            return
+        said = f"INSERT has {plural(count, 'column')} but {plural(values, 'value')}"
+        hint = (
+            "Every column needs one value."
+            if clause.columns
+            else f"Without a list INSERT fills all columns of {self.target.display}."
+        )
+        first, last = clause.values[0].span, clause.values[-1].span
+        self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
+
+    def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
+        hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
+        if self.statement.evolution is not None:
+            hint = f"WITH SCHEMA EVOLUTION adds columns that the source has under the same name. {hint}"
+        self.context.error(
+            "COLUMN_NOT_FOUND",
+            f"Merge column name does not exist in target table: {column.value}",
+            self.context.statement_span(column.span),
+            hint,
+        )
+
+    def _stored(
+        self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
+    ) -> tuple[a.TypedExpression | None, ...]:
+        values = [value for value, _ in assigned]
+        kinds = [self.fields[index].type for index in indexes]
+        if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
+            self._refuse_nested(indexes, assigned)
+            table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
+            self.context.error(
+                "TYPE_MISMATCH",
+                f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
+                f"Table: [{table}], Expressions: [{actual}]",
+                replace(clause.span, end=clause.span.start + len("WHEN"), about=assigned[first_unfit(kinds, values)][1]),
+                unfit(self.fields, indexes, values),
+            )
+        stored: list[a.TypedExpression | None] = [None] * len(self.fields)
+        for index, (value, span) in zip(indexes, assigned, strict=True):
+            kind = self.fields[index].type
+            words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
+            stored[index] = typed(self.context, self.context.stored(value, kind), span, words)
+        if clause.star is not None:
+            # Readers see the column that the star stands for.
+            alias = self._alias(self.statement.source)
+            for index in indexes:
+                written, name = stored[index], self.fields[index].name
+                stored[index] = written and replace(written, text=f"{alias}.{name}" if alias else str(name))
+        if clause.operation is Operation.INSERT:
+            self._default(clause, stored)
+        return tuple(stored)
+
+    def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
+        """Say of rows with other fields that a MERGE which adds columns adds none to them."""
+        if self.statement.evolution is None:
+            return
+        for index, (value, span) in zip(indexes, assigned, strict=True):
+            kind = self.fields[index].type
+            nested = all(any(part.base == "row" for part in parts_of(one)) for one in (kind, value.type))
+            if nested and not is_assignable(value.type, kind):
+                self.context.error(
+                    "NOT_SUPPORTED",
+                    f"WITH SCHEMA EVOLUTION adds columns, and no fields within them: column '{self.fields[index].name}' is {kind}, its value is {value.type}",
+                    span,
+                    "CAST the value to the column's type, or make the table anew.",
+                )
+
+    def _default(self, clause: st.MergeClause, stored: list[a.TypedExpression | None]) -> None:
+        """Put defaults where an INSERT names no value."""
+        span = self.context.statement_span(self.statement.target.span)
+        for index, column in enumerate(self.target.columns):
+            if stored[index] is None and column.default is not None:
+                value = default_value(self.context, self.target, column, span)
+                words = f"in the default of column '{column.name}' of clause {clause.number}"
+                stored[index] = a.TypedExpression(self.context.placed(value, clause.span, words), column.default)
+
+    # -- ON -------------------------------------------------------------------------------------------------------
+
+    def _equalities(
+        self, on: e.Typed, relation: RelationResult
+    ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
+        """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
+        target, source = ({f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields))
+        pairs, columns = [], []
+        for part in conjuncts(on):
+            if not (isinstance(part, e.Apply) and part.name == "=" and not is_float(part.arguments[0].type)):
+                continue
+            if any(isinstance(inner, e.Subquery) for inner in e.walk(part)) or not e.is_deterministic(part):
+                continue
+            left, right = part.arguments
+            reads = [e.references(side) for side in (left, right)]
+            if reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
+                left, right = right, left
+            elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
+                continue
+            # What fails in a key fails in the condition.
+            pairs.append((replace(left, origin=on.origin), replace(right, origin=on.origin)))
+            plain = [key_column(side) for side in (left, right)]
+            if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
+                columns.append((plain[0].symbol, plain[1].symbol))
+        return tuple(pairs), tuple(columns)
+
+
+def _without_length(kind: Type) -> Type:
+    """Return the type of a column that is added for a source's values: texts of any length, as in Spark, since the next ones may be longer."""
+    if kind.base == "varchar":
+        return VARCHAR
+    return replace(kind, parameters=tuple(_without_length(p) if isinstance(p, Type) else p for p in kind.parameters))
+
+
+def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
+    """Return the number of the first value that does not fit its column."""
+    return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if not is_assignable(value.type, kind))
+
+
+def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
+    """Return which of the assigned values do not fit their columns, for a hint."""
+    found = [
+        f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
+        for index, value in zip(indexes, values, strict=True)
+        if not is_assignable(value.type, fields[index].type)
+    ]
+    return f"These do not fit: {'; '.join(found)}."
+
+
+def as_field(field: ScopeField) -> a.Field:
+    """Return a column of a scope the form that the planner gets."""
+    return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

@@ -1,0 +1,135 @@
+"""Analyzes RETURNING of the extended dialect: what of every changed row is given back, as PostgreSQL defines it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.queries.select_list import expanded, output_field
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree import statements as st
+    from rowmerge_nb.sql.tree.statements import Span
+
+_ACTION: Final = "merge_action"
+_CLAUSE: Final = "merge_clause"
+_WORDS: Final = "in RETURNING"
+
+
+def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
+    """Return the finished form of an analyzed expression.
+
+    Args:
+        context: the statement's state.
+        value: the expression.
+        span: its place.
+        words: what it is in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
+    """
+    return a.TypedExpression(context.placed(value, span, words), span.shown(context.text))
+
+
+def analyze_returning(
+    context: Context,
+    items: tuple[s.SelectItem | s.AllColumns, ...],
+    target: tuple[ScopeField, ...],
+    source: tuple[ScopeField, ...] | None = None,
+    named: NamedQueries | None = None,
+) -> a.Returning:
+    """Analyze what stands behind RETURNING.
+
+    A column of the target means its new value, of a deleted row the old one; ``old.c`` and ``new.c`` mean one of the two, unless
+    a side of the MERGE goes by that name. ``*`` is the source's columns and then the target's. ``merge_action()`` and ``merge_clause()``
+    are functions of a MERGE alone.
+
+    Args:
+        context: the statement's state.
+        items: the list.
+        target: the target's columns, whose symbols hold the old values.
+        source: the source's columns; None of a statement that has no source.
+        named: the queries of WITH.
+    """
+    new = _doubles(context, target)
+    current = _doubles(context, target)
+    action, clause = _made(context, _ACTION, VARCHAR), _made(context, _CLAUSE, INTEGER)
+    taken = {f.qualifier[-1] for f in (*target, *(source or ())) if f.qualifier}
+    versions = [
+        replace(f, qualifier=(word,), qualified_only=True)
+        for word, fields in (("old", target), ("new", new))
+        for f in fields
+        if word not in taken
+    ]
+    fields = (*(source or ()), *current, *versions)
+    made = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
+    site = ExpressionSite("RETURNING", functions={name: e.Column(field.type, field.symbol) for name, field in made.items()})
+    columns = tuple(_columns(context, items, fields, site, named or NamedQueries()))
+    first, last = items[0].span, items[-1].span
+    return a.Returning(
+        columns,
+        tuple(a.Field(f.symbol, f.name, f.type) for f in new),
+        tuple(a.Field(f.symbol, f.name, f.type) for f in current),
+        action,
+        clause,
+        context.text[first.start : last.end],
+    )
+
+
+def inserted_returning(context: Context, statement: st.Insert, target: a.TableBinding) -> a.Returning:
+    """Analyze RETURNING of an INSERT: the columns have the values of the new row, under their own names; there is no old one."""
+    qualifier = tuple(part.value for part in statement.target.parts)
+    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.columns)
+    found = analyze_returning(context, statement.returning, fields)
+    pairs: list[tuple[e.Typed, e.Typed]] = []
+    for column, old, new, current in zip(target.columns, fields, found.new, found.current, strict=True):
+        value = e.Column(column.type, column.name)
+        pairs += [(e.Column(column.type, field.symbol), value) for field in (new, current)]
+        pairs.append((e.Column(column.type, old.symbol), e.Constant(column.type, None)))
+    columns = (replace(c, expression=replace(c.expression, tree=e.replaced(c.expression.tree, pairs))) for c in found.columns)
+    stored = tuple(a.Field(column.name, column.name, column.type) for column in target.columns)
+    return replace(found, columns=tuple(columns), new=stored, current=stored)
+
+
+def _doubles(context: Context, fields: tuple[ScopeField, ...]) -> tuple[ScopeField, ...]:
+    return tuple(replace(f, symbol=context.symbols.new(f.name)) for f in fields)
+
+
+def _made(context: Context, name: str, kind: Type) -> a.Field:
+    return a.Field(context.symbols.new(name), name, kind)
+
+
+def _columns(
+    context: Context,
+    items: tuple[s.SelectItem | s.AllColumns, ...],
+    fields: tuple[ScopeField, ...],
+    site: ExpressionSite,
+    named: NamedQueries,
+) -> Iterable[a.Returned]:
+    analyzer = ExpressionAnalyzer(context, Scope(fields), site, named=named)
+    number = 0
+    for item in items:
+        if isinstance(item, s.AllColumns):
+            for f in expanded(context, item, fields):
+                expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
+                shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
+                yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))
+                number += 1
+            continue
+        value = analyzer.analyze(item.value)
+        if value.type == UNKNOWN:
+            # A column that is always NULL needs some type to travel in.
+            value = analyzer.coerce(value, BOOLEAN)
+        name = output_field(item, analyzer, value).name
+        if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:
+            name = item.value.name
+        yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))
+        number += 1

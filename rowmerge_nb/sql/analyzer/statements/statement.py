@@ -1,0 +1,255 @@
+"""Analyzes statements: names bound to tables and columns, types checked and coerced, errors as and where Trino reports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.choices import ExplainType
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.statements.unsupported import analyze_table, rename_schema
+from rowmerge_nb.sql.analyzer.statements.alterations import alter_table, comment_on
+from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
+from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
+from rowmerge_nb.sql.analyzer.statements.definitions import (
+    create_schema,
+    create_view,
+    drop_schema,
+    drop_view,
+    rename_view,
+    show,
+    truncate,
+)
+from rowmerge_nb.sql.analyzer.statements.merge import analyze_merge
+from rowmerge_nb.sql.analyzer.statements.prepared import COLUMN_COLUMNS, PARAMETER_COLUMNS, column_rows, parameter_rows, result_columns
+from rowmerge_nb.sql.analyzer.statements.call import call
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.statements.returning import inserted_returning
+from rowmerge_nb.sql.analyzer.statements.set_session import set_session, set_time_zone
+from rowmerge_nb.sql.analyzer.rows.stored_rows import StoredRows
+from rowmerge_nb.sql.analyzer.statements.table_definitions import create_table, drop_table
+from rowmerge_nb.sql.analyzer.statements.update_delete import analyze_delete, analyze_update
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.types import is_assignable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
+
+
+def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
+    """Find out what a statement means.
+
+    Args:
+        statement: what the parser read.
+        tables: where tables are looked up.
+        era: under ``DOCUMENTS`` an ambiguous name in the expression of an UPDATE SET means the target's column, with a notice.
+        dialect: ``"trino"``; whatever else there may be is the parser's business.
+
+    Returns:
+        The analysis of the statement's kind.
+
+    Raises:
+        AnalysisError: with Trino's code, message and place.
+    """
+    del dialect
+    context = Context(statement.text, tables, era)
+    context.refusals = []
+    with room():
+        analysis = _ANALYZERS[type(statement)](context, statement)
+    context.check_refusals()
+    return analysis
+
+
+def _query(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Query)
+    result = QueryAnalyzer(context).query(statement.tree)
+    fields = tuple(
+        a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
+        for i, f in enumerate(result.fields)
+    )
+    bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
+    return a.QueryAnalysis(statement.text, bindings, notices, fields, result.tree, origins=origins)
+
+
+def _explain(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Explain)
+    try:
+        inner = analyze(statement.statement, context.tables, era=context.era)
+    except AnalysisError as error:
+        _shift(error, statement)
+        raise
+    if statement.kind == ExplainType.ANALYZE:
+        context.error(
+            "NOT_SUPPORTED",
+            "EXPLAIN ANALYZE is not supported by this engine",
+            context.statement_span(),
+            "Run the statement: its report has the numbers.",
+        )
+    if statement.kind == ExplainType.IO:
+        context.error(
+            "NOT_SUPPORTED",
+            "EXPLAIN (TYPE IO) is not supported by this engine",
+            context.statement_span(),
+            "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
+        )
+    return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
+
+
+_WITH_COLUMNS: Final = (st.Query, st.Insert, st.Update, st.Delete, st.Merge, st.CreateTable, st.Explain, st.Show)
+"""Statements whose answer may have columns."""
+
+
+def _describe_prepared(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze what was prepared with parameters that have no values yet."""
+    assert isinstance(statement, st.DescribePrepared)
+    prepared = statement.prepared
+    assert prepared is not None
+    try:
+        fields, kinds = _prepared(context, prepared)
+    except AnalysisError as error:
+        # Its place is one in what was prepared.
+        error.statement = prepared.text
+        raise
+    kind = f"DESCRIBE {'OUTPUT' if statement.output else 'INPUT'}"
+    columns = COLUMN_COLUMNS if statement.output else PARAMETER_COLUMNS
+    rows = column_rows(fields) if statement.output else parameter_rows(prepared.text, kinds)
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+
+
+def _prepared(context: Context, statement: st.Statement) -> tuple[Sequence[ScopeField], dict[int, Type]]:
+    """Return the columns of a prepared statement, and the types of its parameters by their places."""
+    kinds: dict[int, Type] = {}
+    if not isinstance(statement, _WITH_COLUMNS) or (isinstance(statement, st.CreateTable) and statement.query is None):
+        return (), kinds
+    inner = Context(statement.text, context.tables, context.era)
+    inner.parameters = kinds
+    inner.refusals = []
+    if isinstance(statement, st.Query):
+        fields: Sequence[ScopeField] = QueryAnalyzer(inner).query(statement.tree).fields
+    else:
+        fields = result_columns(_ANALYZERS[type(statement)](inner, statement))
+    inner.check_refusals()
+    return fields, kinds
+
+
+def _shift(error: AnalysisError, statement: st.Explain) -> None:
+    """The explained statement's places count from its own begin; errors are shown in the whole text."""
+    if error.line is None or error.column is None:
+        return
+    start = statement.text.rindex(statement.statement.text)
+    span = st.Span.within(statement.text, start, start)
+    if error.about is not None:
+        line, column, length = error.about
+        error.about = (line + span.line - 1, column + (span.column - 1 if line == 1 else 0), length)
+    error.column += span.column - 1 if error.line == 1 else 0
+    error.line += span.line - 1
+
+
+# -- INSERT -----------------------------------------------------------------------------------------------------------
+
+
+def _insert(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Insert)
+    span = context.statement_span(statement.target.span)
+    context.refuse_view(statement.target, "Inserting into views is not supported")
+    target = context.target(statement.target, span)
+    if target.dataframe is not None:
+        context.error(
+            "NOT_SUPPORTED", f"'{target.display}' is {target.kind}; it can be read but not changed", span, target.remedy
+        )
+    result = QueryAnalyzer(context).query(statement.query.tree)
+    columns = _insert_columns(context, statement, target)
+    kinds = [column.type for column in columns]
+    actual = [field.type for field in result.fields]
+    if len(kinds) != len(actual) or not all(is_assignable(t, k) for k, t in zip(kinds, actual, strict=True)):
+        shown = [", ".join(map(str, types)) for types in (kinds, actual)]
+        context.error(
+            "TYPE_MISMATCH",
+            f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]",
+            context.statement_span(statement.query.tree.span),
+        )
+    checks = check_constraints(context, target, span, subqueries=True)
+    filled = {column.name for column in columns}
+    omitted = {c.name: default_value(context, target, c, span) for c in target.columns if c.name not in filled}
+    returning = inserted_returning(context, statement, target) if statement.returning else None
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    rows = _constant_rows(context, result.tree)
+    return a.InsertAnalysis(
+        statement.text,
+        bindings,
+        notices,
+        target,
+        result.stored_tree(target.columns, columns, omitted),
+        None if rows is None else StoredRows(rows, tuple(columns)),
+        returning,
+        checks,
+        tuple(column.name for column in columns),
+        origins=tuple(context.origins),
+    )
+
+
+def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
+    """Return the rows of VALUES if they are constants."""
+    while isinstance(query, q.Ordered):
+        query = query.source
+    views = [form.view for form in query.forms] if isinstance(query, q.Valued) and not query.is_numbered else []
+    rows = next((table.rows for table in context.bindings.values() if table.view in views), None)
+    return rows if isinstance(rows, ConstantRows) else None
+
+
+def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
+    if statement.columns is None:
+        return list(target.columns)
+    by_name = {column.name.lower(): column for column in target.columns}
+    chosen: dict[str, ColumnMetadata] = {}
+    for name in statement.columns:
+        column = by_name.get(name.value)
+        if column is None:
+            said = f"Insert column name does not exist in target table: {name.value}"
+            hint = did_you_mean(name.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
+            context.error("COLUMN_NOT_FOUND", said, context.statement_span(name.span), hint)
+        if name.value in chosen:
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Insert column name is specified more than once: {name.value}",
+                context.statement_span(name.span),
+            )
+        chosen[name.value] = column
+    return list(chosen.values())
+
+
+_ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.Analysis]]] = {
+    st.Merge: analyze_merge,
+    st.Query: _query,
+    st.Insert: _insert,
+    st.CreateTable: create_table,
+    st.DropTable: drop_table,
+    st.CreateView: create_view,
+    st.DropView: drop_view,
+    st.RenameView: rename_view,
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.Truncate: truncate,
+    st.SetTimeZone: set_time_zone,
+    st.SetSession: set_session,
+    st.AlterTable: alter_table,
+    st.CommentOn: comment_on,
+    st.Call: call,
+    st.Show: show,
+    st.AnalyzeTable: analyze_table,
+    st.RenameSchema: rename_schema,
+    st.Explain: _explain,
+    st.DescribePrepared: _describe_prepared,
+    st.Update: analyze_update,
+    st.Delete: analyze_delete,
+}

@@ -1,0 +1,223 @@
+"""Analyzes CREATE TABLE, of columns, of other tables' columns and of a query, and DROP TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.statements.alterations import constants_of, defined_column, refuse_comment
+from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.analyzer.statements.definitions import query_columns
+from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, instant, parts_of, too_precise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+
+_FINEST: Final = 6
+"""So many digits of a second pages carry."""
+
+_WITH_COMMENT: Final = "creating tables with column comment"
+
+
+def create_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE TABLE and CREATE TABLE AS."""
+    assert isinstance(statement, st.CreateTable)
+    span = context.statement_span(statement.name.span)
+    if statement.replace and statement.if_not_exists:
+        context.error(
+            "SYNTAX_ERROR", "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together", span, "Leave one of them out."
+        )
+    name = context.place(statement.name, span)
+    there, view = context.lookup(statement.name), context.view(statement.name, span)
+    exists = view is not None or (there is not None and there.dataframe is None)
+    context.bindings.clear()
+    replaced = there if statement.replace and view is None and exists else None
+    if statement.replace and not context.tables.replaces_tables(name[0]):
+        said, hint = "This connector does not support replacing tables", "Write DROP TABLE IF EXISTS before it."
+        context.refuse_later(AnalysisError(said, code="NOT_SUPPORTED", hint=hint).at(span))
+    if statement.replace:
+        exists = view is not None
+    if exists and not statement.if_not_exists:
+        said = f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}' already exists"
+        hint = (
+            "Write DROP TABLE before it, or IF NOT EXISTS." if view is None else "It is a view: a table needs a name of its own."
+        )
+        context.error("TABLE_ALREADY_EXISTS", said, span, hint)
+    properties = constants_of(statement.properties)
+    tree = None
+    columns: tuple[ColumnMetadata, ...] = ()
+    if statement.query is not None:
+        columns, tree = _queried(context, name[0], statement, statement.query)
+    elif not exists:
+        columns, inherited = _Columns(context, name[0]).of(statement.columns)
+        properties = {**inherited, **properties}
+        # What LIKE looks at is not read.
+        context.bindings.clear()
+    refuse_comment(context, name[0], statement.comment, "creating tables with table comment")
+    comment = None if statement.comment is None else statement.comment.text
+    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, properties, comment)
+    bindings = tuple(context.bindings.values())
+    notices, spans = tuple(context.notices), statement.property_spans
+    origins = tuple(context.origins)
+    return a.CreateTableAnalysis(
+        statement.text, bindings, notices, name, metadata, exists, tree, spans, replaced, origins=origins
+    )
+
+
+class _Columns:
+    """The columns of a table that is made: those that are written, and those of the tables behind LIKE.
+
+    Args:
+        context: the statement's state.
+        catalog: where the table is to be.
+    """
+
+    def __init__(self, context: Context, catalog: str) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._columns: dict[str, ColumnMetadata] = {}
+        self._inherited: Mapping[str, Any] | None = None
+
+    def of(self, elements: Sequence[st.ColumnDefinition | st.LikeTable]) -> tuple[tuple[ColumnMetadata, ...], Mapping[str, Any]]:
+        """Return them in their order, and the properties that come with one of the tables."""
+        for element in elements:
+            if isinstance(element, st.LikeTable):
+                self._add_like(element)
+            else:
+                refuse_comment(self._context, self._catalog, element.comment, _WITH_COMMENT)
+                self._add(defined_column(self._context, self._catalog, element), element.name.span)
+        return tuple(self._columns.values()), self._inherited or {}
+
+    def _add(self, column: ColumnMetadata, span: st.Span) -> None:
+        name = column.name.lower()
+        if name in self._columns:
+            self._context.error("DUPLICATE_COLUMN_NAME", f"Column name '{column.name}' specified more than once", span)
+        _check_carried(self._context, name, column.type, span)
+        self._columns[name] = column
+
+    def _add_like(self, like: st.LikeTable) -> None:
+        context, name, span = self._context, like.name, self._context.statement_span(like.name.span)
+        table = self._like(name, span)
+        if like.including:
+            self._inherit(table, span)
+        for column in table.columns:
+            if column.comment is not None:
+                refuse_comment(context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT)
+            if column.default is not None and not context.tables.stores_defaults(self._catalog):
+                context.error(
+                    "NOT_SUPPORTED",
+                    f"Catalog '{self._catalog}' does not support default value for column name '{column.name}'",
+                    name.span,
+                    "Write the columns instead of LIKE, without the default.",
+                )
+            self._add(column, like.span)
+
+    def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
+        context, parts = self._context, tuple(part.value for part in name.parts)
+        hint = did_you_mean(parts[-1], context.tables.names())
+        try:
+            found = context.lookup(name)
+        except RowMergeError as error:
+            if error.code == "CATALOG_NOT_FOUND":
+                context.error(
+                    "CATALOG_NOT_FOUND",
+                    f"LIKE table catalog '{parts[0]}' not found",
+                    span,
+                    f"There are: {', '.join(context.tables.catalogs())}.",
+                )
+            if error.code != "SCHEMA_NOT_FOUND":
+                raise
+            found = None
+        if found is None:
+            shown = ".".join((*context.tables.default()[: 3 - len(parts)], *parts))
+            context.error("TABLE_NOT_FOUND", f"LIKE table '{shown}' does not exist", span, hint)
+        return found
+
+    def _inherit(self, table: a.TableBinding, span: st.Span) -> None:
+        if table.metadata is None or table.catalog != self._catalog:
+            self._context.error(
+                "NOT_SUPPORTED",
+                "CREATE TABLE LIKE table INCLUDING PROPERTIES across catalogs is not supported",
+                span,
+                "Leave INCLUDING PROPERTIES out, and write them behind WITH.",
+            )
+        if self._inherited is not None:
+            self._context.error("NOT_SUPPORTED", "Only one LIKE clause can specify INCLUDING PROPERTIES", span)
+        self._inherited = table.metadata.properties
+
+
+def _queried(
+    context: Context, catalog: str, statement: st.CreateTable, query: st.Query
+) -> tuple[tuple[ColumnMetadata, ...], q.Query]:
+    """Return the columns that CREATE TABLE AS makes, and the query of its rows."""
+    result = QueryAnalyzer(context).query(query.tree)
+    given = query_columns(context, statement.column_aliases, result)
+    keeps = context.tables.keeps_sizes(catalog)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type, keeps_sizes=keeps)) for column in given)
+    for made in columns:
+        _check_carried(context, made.name, made.type, context.statement_span())
+    rows = result.coerced_to([instant(field.type) for field in result.fields])
+    named = zip(rows.fields, columns, strict=True)
+    tree = q.Coerced(rows.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
+    return columns, tree if statement.with_data else q.Ordered(tree, (), 0, 0)
+
+
+def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        context.error(
+            "NOT_SUPPORTED",
+            f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more",
+            span,
+            f"Write {fine.base} with a precision of 6 at most.",
+        )
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
+
+
+def _stored(kind: Type, *, keeps_sizes: bool) -> Type:
+    """The type that a table made from a query gets: its own, or text of whatever length, and moments with the precision that pages carry."""
+    if kind.base == "varchar":
+        return kind if keeps_sizes else Type("varchar")
+    if kind.base in {"timestamp", "timestamp with time zone", "time"}:
+        return Type(kind.base, (min(kind.parameters[0], _FINEST) if keeps_sizes else _FINEST,))
+    if kind.base in {"array", "map", "row"}:
+        return Type(kind.base, tuple(_stored(part, keeps_sizes=keeps_sizes) for part in kind.parameters), kind.fields)
+    return kind
+
+
+def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP TABLE."""
+    assert isinstance(statement, st.DropTable)
+    span = context.statement_span(statement.name.span)
+    view = context.known_view(statement.name)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
+    target = context.known_table(statement.name)
+    if target is not None and target.dataframe is not None:
+        if len(target.name) > 1:
+            context.error(
+                "NOT_SUPPORTED",
+                f"'{target.display}' is {target.kind}; it cannot be dropped",
+                span,
+                "It is in no store: leave the statement out.",
+            )
+        target = None
+    if target is None and not statement.if_exists:
+        qualified = dotted(context.completed(statement.name))
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+    return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)

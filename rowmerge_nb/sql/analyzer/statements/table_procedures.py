@@ -1,0 +1,146 @@
+"""Analyzes ALTER TABLE EXECUTE: the table and its procedure found, what WHERE says of columns, and the arguments' values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_subqueries
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries.relation import table_tree
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.tree.formatted import formatted
+from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
+from rowmerge_nb.sql.typed.types import can_coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.spi.procedures import TableProcedure, TableProcedureArgument
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree import statements as st
+    from rowmerge_nb.sql.tree import syntax as s
+
+_WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
+_WHOLE: Final = "Compare columns that make partitions with constants, and join such comparisons by AND."
+
+
+def table_execute(context: Context, statement: st.AlterTable, action: st.TableExecute) -> a.TableExecuteAnalysis:
+    """Analyze ALTER TABLE EXECUTE.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks: NOT_SUPPORTED for a view, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND,
+            errors of WHERE, INVALID_ARGUMENTS, DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
+    """
+    context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
+    target = context.target(statement.name, statement.word)
+    if target.handle is None:
+        shadowed = target.dataframe is not None and len(target.name) == 1
+        hint = target.remedy if shadowed else "Tables of stores that say so have procedures: docs/stores.md names them."
+        context.error("NOT_SUPPORTED", "This connector does not support table procedures", None, hint)
+    procedure = _procedure(context, target.catalog, action.procedure)
+    constraint = _constraint(context, procedure, target, statement, action.where)
+    arguments = _arguments(context, target.catalog, procedure, action)
+    return a.TableExecuteAnalysis(
+        statement.text,
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        target,
+        procedure,
+        arguments,
+        constraint,
+        table_tree(target, [column.name for column in target.columns]),
+        None if action.where is None else action.where.error_span,
+        origins=tuple(context.origins),
+    )
+
+
+def _procedure(context: Context, catalog: str, name: st.Identifier) -> TableProcedure:
+    known = {procedure.name: procedure for procedure in context.tables.table_procedures(catalog)}
+    wanted = context.canonical(name)
+    if wanted not in known:
+        hint = did_you_mean(wanted, known) or (f"There are: {', '.join(known)}." if known else f"Catalog '{catalog}' has none.")
+        error = AnalysisError(f"Table procedure not registered: {wanted}", code="PROCEDURE_NOT_FOUND", hint=hint)
+        # Trino reports no place.
+        error.about = (name.span.line, name.span.column, name.span.end - name.span.start)
+        raise error
+    return known[wanted]
+
+
+def _constraint(
+    context: Context, procedure: TableProcedure, target: a.TableBinding, statement: st.AlterTable, where: s.Expression | None
+) -> Constraint:
+    """Return what WHERE says of columns, all of it: a row that it leaves out is not to decide what becomes of a file."""
+    if where is None:
+        return Constraint()
+    if not procedure.rewrites:
+        context.error(
+            "NOT_SUPPORTED", f"WHERE not supported for procedure {procedure.name}", context.statement_span(), "Leave it out."
+        )
+    qualifier = tuple(part.value for part in statement.name.parts)
+    fields = tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in target.readable)
+    analyzer = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True))
+    condition = analyzer.condition(where, _WHERE)
+    names = {field.symbol: field.name for field in fields if field.name is not None}
+    if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
+        context.error(
+            "NOT_SUPPORTED",
+            f"WHERE of procedure {procedure.name} can only say which values single columns have",
+            where.error_span,
+            _WHOLE,
+        )
+    return constraint_of(condition, names)
+
+
+def _arguments(context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute) -> Mapping[str, Any]:
+    """Return the value of every argument, that which is meant where none is given."""
+    whole, known = context.statement_span(), {argument.name: argument for argument in procedure.arguments}
+    hint = f"Its arguments are: {', '.join(known)}." if known else "It has no arguments."
+    if len({argument.name is None for argument in action.arguments}) > 1:
+        context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
+    if action.arguments and action.arguments[0].name is None and len(action.arguments) > len(known):
+        context.error("INVALID_ARGUMENTS", "Too many positional arguments", whole, hint)
+    given: dict[str, st.CallArgument] = {}
+    for argument, place in zip(action.arguments, (*known, *action.arguments), strict=False):
+        name = argument.name.value if argument.name is not None else str(place)
+        if name in given:
+            context.error("DUPLICATE_PROPERTY", f"Duplicate named argument: {name}", argument.span, "Give it once.")
+        given[name] = argument
+    values = {name: argument.default for name, argument in known.items()}
+    of = f"catalog '{catalog}' table procedure '{procedure.name}' property"
+    for name, argument in given.items():
+        if name not in known:
+            context.error(
+                "INVALID_PROCEDURE_ARGUMENT",
+                f"{of[0].upper()}{of[1:]} '{name}' does not exist",
+                argument.span,
+                did_you_mean(name, known) or hint,
+            )
+        values[name] = _value(context, known[name], f"{of} '{name}'", argument)
+    return values
+
+
+def _value(context: Context, wanted: TableProcedureArgument, of: str, argument: st.CallArgument) -> Any:
+    """Return the value of an argument, as the connector wants it."""
+    code, shown = "INVALID_PROCEDURE_ARGUMENT", formatted(argument.value, context.text)
+    refuse_subqueries(context, argument.value)
+    analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("ALTER TABLE EXECUTE"))
+    found = analyzer.analyze(argument.value)
+    if not can_coerce(found.type, wanted.type):
+        context.error(
+            code,
+            f"Invalid value for {of}: Cannot convert [{shown}] to {wanted.type}",
+            argument.span,
+            f"Give a constant of type {wanted.type}.",
+        )
+    value = context.evaluate([analyzer.coerce(found, wanted.type)], argument.value.span)[0]
+    if value is None:
+        context.error(code, f"Invalid null value for {of} from [{shown}]", argument.span, "Leave the argument out.")
+    try:
+        return wanted.read(value)
+    except ValueError as error:
+        context.error(code, f"Unable to set {of} to [{shown}]: {error}", argument.span, "Write a value such as '100MB' or '7d'.")

@@ -1,0 +1,165 @@
+"""Analyzes UPDATE and DELETE, in Trino's order: the table, the columns that are set, the condition, the values.
+
+Both become what MERGE becomes: a table and what is done to its rows, here by exactly one clause.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
+from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit, unfit
+from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.typed.types import is_assignable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.handles import ColumnHandle
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.syntax import Expression
+
+_WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
+
+
+def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
+    """Analyze an UPDATE.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks.
+    """
+    assert isinstance(statement, st.Update)
+    target = _target(context, statement.target, "UPDATE")
+    fields = _fields(context, statement.target, target.columns)
+    hidden = _fields(context, statement.target, target.hidden, hidden=True)
+    indexes = _assigned(context, statement, target)
+    checks = check_constraints(context, target, context.statement_span(statement.target.span))
+    where = _where(context, statement.where, (*fields, *hidden))
+    scope = Scope((*fields, *hidden))
+    values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
+    kinds = [fields[index].type for index in indexes]
+    if not all(is_assignable(value.type, kind) for kind, value in zip(kinds, values, strict=True)):
+        table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
+        said = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
+        wrong = first_unfit(kinds, values)
+        context.error("TYPE_MISMATCH", said, context.statement_span(statement.values[wrong].span), unfit(fields, indexes, values))
+    stored: list[a.TypedExpression | None] = [None] * len(fields)
+    for index, value, node in zip(indexes, values, statement.values, strict=True):
+        kind = fields[index].type
+        words = f"in the value for column '{fields[index].name}'"
+        stored[index] = typed(context, context.stored(value, kind), node.span, words)
+    # Before the bindings: it may read tables that nothing else reads.
+    returning = _returning(context, statement, fields)
+    return a.UpdateAnalysis(
+        statement.text,
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        target,
+        statement.target.parts[-1].text,
+        tuple(as_field(f) for f in fields),
+        (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
+        where,
+        returning=returning,
+        checks=checks,
+        hidden=tuple(map(as_field, hidden)),
+        origins=tuple(context.origins),
+    )
+
+
+def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
+    """Analyze a DELETE.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks.
+    """
+    assert isinstance(statement, st.Delete)
+    target = _target(context, statement.target, "DELETE")
+    fields = _fields(context, statement.target, target.columns)
+    hidden = _fields(context, statement.target, target.hidden, hidden=True)
+    where = _where(context, statement.where, (*fields, *hidden))
+    returning = _returning(context, statement, fields)
+    return a.DeleteAnalysis(
+        statement.text,
+        tuple(context.bindings.values()),
+        tuple(context.notices),
+        target,
+        statement.target.parts[-1].text,
+        tuple(as_field(f) for f in fields),
+        (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
+        where,
+        returning=returning,
+        hidden=tuple(map(as_field, hidden)),
+        origins=tuple(context.origins),
+    )
+
+
+def _returning(context: Context, statement: st.Update | st.Delete, fields: tuple[ScopeField, ...]) -> a.Returning | None:
+    return analyze_returning(context, statement.returning, fields) if statement.returning else None
+
+
+def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
+    context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
+    target = context.target(name, context.statement_span(name.span))
+    if target.dataframe is not None:
+        context.error(
+            "NOT_SUPPORTED",
+            f"'{target.display}' is {target.kind}; it can be read but not the target of {word}",
+            name.span,
+            target.remedy,
+        )
+    return target
+
+
+def _fields(
+    context: Context, name: st.TableName, columns: Sequence[ColumnMetadata | ColumnHandle], *, hidden: bool = False
+) -> tuple[ScopeField, ...]:
+    qualifier = tuple(part.value for part in name.parts)
+    return tuple(ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden) for c in columns)
+
+
+def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
+    """Find the columns that are set, in the order written; a column is set once."""
+    by_name = {column.name.lower(): index for index, column in enumerate(target.columns)}
+    indexes: dict[int, None] = {}
+    for column in statement.columns:
+        index = by_name.get(column.value)
+        if index is None:
+            hint = did_you_mean(column.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
+            context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
+        if index in indexes:
+            # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
+            context.error(
+                "DUPLICATE_COLUMN_NAME",
+                f"Update column name is specified more than once: {column.value}",
+                column.span,
+                "Write one assignment per column.",
+            )
+        indexes[index] = None
+    return list(indexes)
+
+
+def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, ...]) -> a.TypedExpression | None:
+    if node is None:
+        return None
+    found = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(node, _WHERE)
+    return typed_condition(context, node, found, "in the WHERE condition")
+
+
+def _clause(
+    context: Context,
+    statement: st.Statement,
+    operation: Operation,
+    values: tuple[a.TypedExpression | None, ...],
+    assigned: tuple[int, ...] = (),
+) -> a.ClauseAnalysis:
+    text, origin = st.excerpt(statement.text), context.origin(statement.span)
+    return a.ClauseAnalysis(0, True, operation, None, values, text, origin, assigned=assigned, head=text)
